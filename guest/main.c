@@ -111,5 +111,5 @@ void boot_main(const struct pvh_start_info *info)
     if (params_unknown()) {
         bail_out("nothing asked for this: %s", params_unknown());
     }
-    quit(!tap_finish());
+    quit(tap_finish() ? STATUS_PASSED : STATUS_FAILED);
 }

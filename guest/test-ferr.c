@@ -11,7 +11,7 @@
  */
 #include "tests.h"
 
-#define ROUNDS          20000
+#define ROUNDS          40000
 
 static u64 *page, *moved_page;
 static bool stop;

@@ -116,5 +116,5 @@ void bail_out(const char *format, ...)
     print_list(format, args);
     va_end(args);
     print("\n");
-    quit(1);
+    quit(STATUS_FAILED);
 }

@@ -145,11 +145,10 @@ void apic_write(unsigned reg, u32 v);
 #define APIC_ID         0x20
 #define APIC_EOI        0xb0
 #define APIC_SVR        0xf0
-#define APIC_IRR        0x200
 #define APIC_ICR_LOW    0x300
 #define APIC_ICR_HIGH   0x310
-#define APIC_LVT_TIMER  0x320
-#define APIC_TIMER_INIT 0x380
-#define APIC_TIMER_DIV  0x3e0
+#define APIC_LVT_LINT0  0x350
+#define APIC_EXTINT     0x700
+#define APIC_MASKED     BIT(16)
 
 #endif

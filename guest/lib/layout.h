@@ -20,7 +20,6 @@
 
 /* Vectors above the exceptions. */
 #define VECTOR_WAKE     0x30    /* IPI: look at the mailbox */
-#define VECTOR_TIMER    0x31    /* local APIC timer */
 #define VECTOR_INJECT   0x50    /* used by event injection only */
 #define VECTOR_DONE     0x81    /* int $VECTOR_DONE ends every code snippet */
 #define VECTOR_SPURIOUS 0xff

@@ -72,8 +72,7 @@ void trap(struct trap_frame *f)
 {
     struct cpu *c = this_cpu();
 
-    if (f->vector == VECTOR_WAKE || f->vector == VECTOR_TIMER) {
-        c->absorbed[f->vector]++;
+    if (f->vector == VECTOR_WAKE) {
         apic_write(APIC_EOI, 0);
         return;
     }

@@ -164,12 +164,6 @@ static inline void interrupts_off(void)
     asm volatile("cli" : : : "memory");
 }
 
-/* Takes what is pending: STI blocks one instruction, NOP is that one. */
-static inline void interrupts_on(void)
-{
-    asm volatile("sti; nop; nop" : : : "memory");
-}
-
 static inline void invlpg(u64 va)
 {
     asm volatile("invlpg (%0)" : : "r"(va) : "memory");
