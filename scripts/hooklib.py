@@ -29,15 +29,28 @@ def run(main):
         sys.exit(f"{Path(sys.argv[0]).name}: error: {refusal}")
 
 
-def git(repo, *args, data=None, check=True, **env):
-    """Run git in repo, free of user's and system's settings; return its output."""
+def git_run(repo, *args, data=None, **env):
+    """Run git in repo, free of the user's and the system's settings."""
     env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", **env}
-    command = ["git", "-c", "safe.directory=*", "-c", "core.autocrlf=false",
-               "-c", "gc.auto=0", "-C", str(repo), *map(str, args)]
-    done = subprocess.run(command, input=data, env=env, capture_output=True, check=False)
-    if check and done.returncode:
+    command = ["git", "-c", "safe.directory=*", "-c", "core.autocrlf=false", "-c", "gc.auto=0",
+               "-C", str(repo), *map(str, args)]
+    return subprocess.run(command, input=data, env=env, capture_output=True, check=False)
+
+
+def git(repo, *args, **kwargs):
+    """The output of a git command that must succeed."""
+    done = git_run(repo, *args, **kwargs)
+    if done.returncode:
         raise Refusal(f"git {args[0]} in {repo}: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout.decode(errors="surrogateescape") if check else done
+    return done.stdout.decode(errors="surrogateescape")
+
+
+def check_project(project):
+    """Refuse a name that bases.conf does not have."""
+    lines = (TOP / "bases.conf").read_text().splitlines()
+    projects = list(dict.fromkeys(line.split()[0] for line in lines if line.strip() and line[0] != "#"))
+    if project not in projects:
+        raise Refusal(f"unknown project '{project}': bases.conf has {', '.join(projects)}")
 
 
 def overlay_dir(project, top=TOP):
@@ -49,16 +62,15 @@ class Series:
     """The series of a project as the repository, or another directory like it, has it."""
 
     def __init__(self, project, top=TOP):
-        self.project = project
+        self.top = top
         self.hooks = top / "hooks" / project
         self.overlay = overlay_dir(project, top)
         self.commits = []
-        self.comments = []
         path = self.hooks / "series"
+        self.text = path.read_text() if path.exists() else ""
         owners = {}
-        for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        for number, line in enumerate(self.text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
-                self.comments.append(line)
                 continue
             name, *files = line.split()
             where = f"{path}:{number}"
@@ -83,9 +95,26 @@ class Series:
         for name, files in self.commits:
             for path in [self.hooks / name, *(self.overlay / file for file in files)]:
                 content = path.read_bytes()
-                key.update(f"{path.relative_to(self.hooks.parent.parent)} {mode(path)} {len(content)}\n".encode())
+                key.update(f"{path.relative_to(self.top)} {mode(path)} {len(content)}\n".encode())
                 key.update(content)
         return key.hexdigest()[:16]
+
+    def paths(self):
+        """All that the series consists of, as paths in the repository."""
+        paths = [self.hooks / "series"] if self.text else []
+        for name, files in self.commits:
+            paths += [self.hooks / name, *(self.overlay / file for file in files)]
+        return {path.relative_to(self.top) for path in paths}
+
+    def read(self, repo, name, scratch):
+        """Split a hook into its header, which is returned, scratch/body and scratch/diff, as git am does."""
+        hook = self.hooks / name
+        info = git(repo, "mailinfo", scratch / "body", scratch / "diff", data=hook.read_bytes())
+        header = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
+        for field in "Author", "Email", "Subject", "Date":
+            if field not in header:
+                raise Refusal(f"{hook} has no {field} in its header: it is not a patch in git format")
+        return header
 
     def apply(self, repo):
         """Commit the series on repo's branch "base"; return the last commit.
@@ -94,9 +123,9 @@ class Series:
         """
         commit = git(repo, "rev-parse", "refs/heads/base").strip()
         ref = f"refs/series/{self.key(commit)}"
-        known = git(repo, "rev-parse", "-q", "--verify", ref, check=False)
-        if known.returncode == 0:
-            return known.stdout.decode().strip()
+        known = git_run(repo, "rev-parse", "-q", "--verify", ref).stdout.decode().strip()
+        if known:
+            return known
         with tempfile.TemporaryDirectory() as scratch:
             git(repo, "read-tree", "refs/heads/base", GIT_INDEX_FILE=f"{scratch}/index")
             new = set()
@@ -110,11 +139,7 @@ class Series:
         """Commit one line of the series on parent."""
         env = {"GIT_INDEX_FILE": f"{scratch}/index"}
         hook = self.hooks / name
-        info = git(repo, "mailinfo", scratch / "body", scratch / "diff", data=hook.read_bytes())
-        header = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
-        for field in "Author", "Email", "Subject", "Date":
-            if field not in header:
-                raise Refusal(f"{hook} has no {field} in its header: it is not a patch in git format")
+        header = self.read(repo, name, scratch)
         if (scratch / "diff").stat().st_size:
             special = git(repo, "apply", "--summary", scratch / "diff").strip()
             if special:
@@ -124,7 +149,7 @@ class Series:
             for path in (line.split("\t")[2] for line in stat.split("\0") if line):
                 if path in new or path in files:
                     raise Refusal(f"{hook} changes {path}, a new file of the series: change the file itself")
-            done = git(repo, "apply", "--cached", "--whitespace=nowarn", scratch / "diff", check=False, **env)
+            done = git_run(repo, "apply", "--cached", "--whitespace=nowarn", scratch / "diff", **env)
             if done.returncode:
                 subject = git(repo, "log", "-1", "--format=%s", "refs/heads/base").strip()
                 raise Refusal(f"{hook} does not apply, without fuzz, to {subject}:\n"
@@ -139,7 +164,7 @@ class Series:
             git(repo, "update-index", "--add", "--cacheinfo", f"{mode(self.overlay / file)},{blob},{file}", **env)
         tree = git(repo, "write-tree", **env).strip()
         body = (scratch / "body").read_bytes()
-        message = header["Subject"].encode() + (b"\n\n" + body if body.strip() else b"\n")
+        message = header["Subject"].encode(errors="surrogateescape") + (b"\n\n" + body if body.strip() else b"\n")
         return git(repo, "commit-tree", tree, "-p", parent, data=message,
                    GIT_AUTHOR_NAME=header["Author"], GIT_AUTHOR_EMAIL=header["Email"], GIT_AUTHOR_DATE=header["Date"],
                    GIT_COMMITTER_NAME=header["Author"], GIT_COMMITTER_EMAIL=header["Email"],
