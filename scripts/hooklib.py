@@ -9,6 +9,7 @@ under the project's name.
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,12 @@ TOP = Path(__file__).resolve().parent.parent
 
 class Refusal(Exception):
     """What is wrong and the way out, for the user."""
+    status = 1
+
+
+class DoesNotApply(Refusal):
+    """A hook needs another base: another point release may do."""
+    status = 2
 
 
 def run(main):
@@ -26,7 +33,8 @@ def run(main):
     try:
         main()
     except Refusal as refusal:
-        sys.exit(f"{Path(sys.argv[0]).name}: error: {refusal}")
+        print(f"{Path(sys.argv[0]).name}: error: {refusal}", file=sys.stderr)
+        sys.exit(refusal.status)
 
 
 def git_run(repo, *args, data=None, **env):
@@ -140,7 +148,7 @@ class Series:
         env = {"GIT_INDEX_FILE": f"{scratch}/index"}
         hook = self.hooks / name
         header = self.read(repo, name, scratch)
-        if (scratch / "diff").stat().st_size:
+        if re.search(rb"^(diff --git|---|\+\+\+|@@) ", (scratch / "diff").read_bytes(), re.M):
             special = git(repo, "apply", "--summary", scratch / "diff").strip()
             if special:
                 raise Refusal(f"{hook} does more than change lines ({special}): a new file is"
@@ -152,9 +160,9 @@ class Series:
             done = git_run(repo, "apply", "--cached", "--whitespace=nowarn", scratch / "diff", **env)
             if done.returncode:
                 subject = git(repo, "log", "-1", "--format=%s", "refs/heads/base").strip()
-                raise Refusal(f"{hook} does not apply, without fuzz, to {subject}:\n"
-                              f"{done.stderr.decode(errors='replace').rstrip()}\n"
-                              "adapt the hook, its context must be the base's")
+                raise DoesNotApply(f"{hook} does not apply, without fuzz, to {subject}:\n"
+                                   f"{done.stderr.decode(errors='replace').rstrip()}\n"
+                                   "adapt the hook: its context must be the base's")
         elif not files:
             raise Refusal(f"{hook} neither has a diff nor brings new files")
         for file in files:
