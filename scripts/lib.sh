@@ -69,12 +69,15 @@ git() {
 		-c gc.auto=0 -c advice.detachedHead=false "$@"
 }
 
+projects() {
+	awk '/^[^#]/ && !seen[$1]++ { print $1 }' "$top/bases.conf"
+}
+
 # The lines of a project in bases.conf, without its name.
 bases() {
 	awk -v project="$1" '$1 == project { print $2, $3, $4 }' "$top/bases.conf"
 }
 
 check_project() {
-	[[ $(bases "$1") ]] ||
-		die "unknown project '$1': bases.conf has $(awk '!/^#/ && NF && !seen[$1]++ { printf "%s%s", sep, $1; sep = ", " }' "$top/bases.conf")"
+	[[ $(bases "$1") ]] || die "unknown project '$1': bases.conf has" $(projects)
 }
