@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034
 #
 # Functions that the lab's build scripts share. Sourced, never run.
 
@@ -71,4 +72,11 @@ fill_work_tree() {
 	cp -al "$source" "$work/src"
 	"$@" "$work/src" "$work/obj"
 	rm -rf "$work"
+}
+
+# publish DIR: print the directory of a build, and remove those that nobody used lately.
+publish() {
+	touch "$1"
+	find "$cache/build" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	echo "$1"
 }
