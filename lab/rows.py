@@ -86,10 +86,10 @@ def check_console(row, lines, allowed, where):
 
 def check_bare(row, lines, trace, allowed):
     """The kernel on TCG without KVM: LINES of its console, TRACE of QEMU."""
-    events = re.findall(r'\b(helper_invlpgb|helper_tlbsync)\b', trace)
+    events = re.findall(r'\b(x86_invlpgb|x86_tlbsync)\b', trace)
     row.counted_by = 'executed, by QEMU'
-    row.invlpgb = events.count('helper_invlpgb')
-    row.tlbsync = events.count('helper_tlbsync')
+    row.invlpgb = events.count('x86_invlpgb')
+    row.tlbsync = events.count('x86_tlbsync')
     row.expect(row.invlpgb > 0, 'QEMU executed no INVLPGB')
     row.expect(row.tlbsync > 0, 'QEMU executed no TLBSYNC')
     check_guest(row, lines, True, 'the machine')
