@@ -75,15 +75,6 @@ test_fetch_takes_a_source_archive_out_of_a_package() {
 	same "$(tree)" "$from_source"
 }
 
-test_fetch_makes_what_the_archive_lacks_part_of_the_base() {
-	toy
-	printf 'Why.\n\n--- a/a.c\n+++ b/a.c\n@@ -38,3 +38,4 @@\n line 38\n line 39\n line 40\n+line 41\n' >"$hooks/base.patch"
-	"$scripts/checkout" toy out
-	same "$(git -C out show base:a.c | tail -n1)" 'line 41'
-	same "$(git -C out rev-list --count base)" 1
-	"$scripts/refresh" toy out --check
-}
-
 test_fetch_asks_no_archive_while_a_base_in_the_cache_will_do() {
 	toy
 	publish 1.0 1.1
