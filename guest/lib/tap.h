@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test Anything Protocol, version 14, plan last. */
+#ifndef TAP_H
+#define TAP_H
+
+#include "x86.h"
+
+/* One test point; returns @ok. */
+bool report(bool ok, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A test point that cannot be judged on this machine, and why. */
+void skip(const char *reason, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A line of diagnostics. */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the plan; true if no test point failed. */
+bool tap_finish(void);
+
+#endif

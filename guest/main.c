@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Conformance guest for INVLPGB and TLBSYNC.
+ *
+ * Boots as a PVH kernel, starts all CPUs and runs groups of flat tests, each
+ * as the bare machine ("host") and, where that makes sense, in a guest of its
+ * own ("guest").  Output is TAP 14 on the first serial port; the name of a
+ * test point starts with the clause of spec.md, "spec B.3/4", or of the AMD
+ * manual's volume 2, "APM2 15.20", that it checks.
+ *
+ * Command line words:
+ *   run=GROUP[,GROUP...]   these groups only
+ *   seed=N count=N         for the random test
+ *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
+ */
+#include "tests.h"
+#include "lib/trap.h"
+
+struct pvh_start_info {
+    u32 magic, version, flags, modules;
+    u64 module_list, command_line, rsdp;
+};
+
+static const struct group {
+    const char *name;
+    void (*fn)(void);
+} groups[] = {
+    { "cpuid", test_cpuid },
+    { "encoding", test_encoding },
+    { "privilege", test_privilege },
+    { "operands", test_operands },
+    { "random", test_random },
+    { "match", test_match },
+    { "order", test_order },
+    { "pcid", test_pcid },
+    { "control-registers", test_control_registers },
+    { "exits", test_exits },
+    { "asid", test_asid },
+    { "inject", test_inject },
+    { "ferr", test_ferr },
+};
+
+void boot_main(const struct pvh_start_info *info);
+
+bool skip_without_invlpgb(const char *clause)
+{
+    if (!machine.invlpgb) {
+        skip("CPUID 8000_0008 EBX[3] is clear", "spec %s", clause);
+    }
+    return !machine.invlpgb;
+}
+
+void set_pcide_here(bool on)
+{
+    u64 cr4 = read_cr4();
+
+    write_cr3((u64)boot_pml4);
+    write_cr4(on ? cr4 | CR4_PCIDE : cr4 & ~CR4_PCIDE);
+}
+
+static void set_pcide_work(void *on)
+{
+    set_pcide_here(*(bool *)on);
+}
+
+void set_pcide(bool on)
+{
+    set_pcide_here(on);
+    cpu_call_others(set_pcide_work, &on);
+}
+
+static unsigned selected_groups(void)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
+        n += param_lists("run", groups[i].name, false);
+    }
+    return n;
+}
+
+void boot_main(const struct pvh_start_info *info)
+{
+    console_init();
+    out8(0x21, 0xff);           /* nothing from the old interrupt controllers */
+    out8(0xa1, 0xff);
+    print("TAP version 14\n");
+    params_init((const char *)info->command_line);
+    random_init();
+    if (selected_groups() != param_items("run")) {
+        bail_out("run= names an unknown group");
+    }
+
+    machine_init();
+    idt_init();
+    cpu_init(&cpus[0]);
+    paging_init();
+    cpus_start(info->rsdp);
+    note("%u CPUs", cpu_count);
+    if (machine.svm && machine.npt) {
+        svm_init(NULL);
+        cpu_call_others(svm_init, NULL);
+    }
+
+    for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
+        if (param_lists("run", groups[i].name, true)) {
+            note("group %s", groups[i].name);
+            groups[i].fn();
+        }
+    }
+    if (params_unknown()) {
+        bail_out("nothing asked for this: %s", params_unknown());
+    }
+    quit(tap_finish() ? STATUS_PASSED : STATUS_FAILED);
+}

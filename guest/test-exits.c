@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Intercepts: exit codes, their priority against faults, the enable bit, and
+ * the saved next RIP.  spec.md C.1 to C.3.
+ */
+#include "tests.h"
+
+CODE(invlpgb_plain, ".byte 0x0f, 0x01, 0xfe");
+CODE(invlpgb_67, ".byte 0x67, 0x0f, 0x01, 0xfe");
+CODE(invlpgb_66, ".byte 0x66, 0x0f, 0x01, 0xfe");
+CODE(tlbsync_plain, ".byte 0x0f, 0x01, 0xff");
+CODE(invpcid_code, ".byte 0x66, 0x0f, 0x38, 0x82, 0x01");   /* (rcx), rax */
+
+/* Ordinary instruction intercepts.  RAX, RCX and RDX are 0 or as given. */
+#define ORDINARY(X)                                                     \
+    X(read_cr0,     0x000, 0, "mov %cr0, %rbx")                         \
+    X(read_cr2,     0x002, 0, "mov %cr2, %rbx")                         \
+    X(read_cr3,     0x003, 0, "mov %cr3, %rbx")                         \
+    X(read_cr4,     0x004, 0, "mov %cr4, %rbx")                         \
+    X(read_cr8,     0x008, 0, "mov %cr8, %rbx")                         \
+    X(smsw,         0x000, 0, "smsw %bx")                               \
+    X(write_cr0,    0x010, 0, "mov %rax, %cr0")                         \
+    X(write_cr2,    0x012, 0, "mov %rax, %cr2")                         \
+    X(write_cr3,    0x013, 0, "mov %rax, %cr3")                         \
+    X(write_cr4,    0x014, 0, "mov %rax, %cr4")                         \
+    X(write_cr8,    0x018, 0, "mov %rax, %cr8")                         \
+    X(clts,         0x010, 0, "clts")                                   \
+    X(lmsw,         0x010, 0, "lmsw %ax")                               \
+    X(read_dr0,     0x020, 0, "mov %db0, %rbx")                         \
+    X(read_dr7,     0x027, 0, "mov %db7, %rbx")                         \
+    X(write_dr0,    0x030, 0, "mov %rax, %db0")                         \
+    X(write_dr7,    0x037, 0, "mov %rax, %db7")                         \
+    X(sidt,         0x066, 0, "sidt -64(%rsp)")                         \
+    X(sgdt,         0x067, 0, "sgdt -64(%rsp)")                         \
+    X(sldt,         0x068, 0, "sldt %ebx")                              \
+    X(str,          0x069, 0, "str %ebx")                               \
+    X(lidt,         0x06a, 0, "lidt -64(%rsp)")                         \
+    X(lgdt,         0x06b, 0, "lgdt -64(%rsp)")                         \
+    X(lldt,         0x06c, 0, "lldt %ax")                               \
+    X(ltr,          0x06d, 0, "ltr %ax")                                \
+    X(rdtsc,        0x06e, 0, "rdtsc")                                  \
+    X(rdpmc,        0x06f, 0, "rdpmc")                                  \
+    X(pushf,        0x070, 0, "pushfq")                                 \
+    X(popf,         0x071, 0, "popfq")                                  \
+    X(cpuid,        0x072, 0, "cpuid")                                  \
+    X(cpuid_66,     0x072, 0, ".byte 0x66; cpuid")                      \
+    X(iret,         0x074, 0, "iretq")                                  \
+    X(intn,         0x075, 0, "int $0x60")                              \
+    X(invd,         0x076, 0, "invd")                                   \
+    X(pause,        0x077, 0, "pause")                                  \
+    X(hlt,          0x078, 0, "hlt")                                    \
+    X(invlpg,       0x079, 0, "invlpg (%rax)")                          \
+    X(invlpg_long,  0x079, 0, "invlpg 0x12345678(%rax, %rcx, 8)")       \
+    X(invlpga,      0x07a, 0, ".byte 0x0f, 0x01, 0xdf")                 \
+    X(in8,          0x07b, 0, "in $0x80, %al")                          \
+    X(out8,         0x07b, 0, "out %al, $0x80")                         \
+    X(in32,         0x07b, 0x80, "in %dx, %eax")                        \
+    X(out16,        0x07b, 0x80, "out %ax, %dx")                        \
+    X(rdmsr,        0x07c, 0, "rdmsr")                                  \
+    X(wrmsr,        0x07c, 0, "wrmsr")                                  \
+    X(vmrun,        0x080, 0, "vmrun %rax")                             \
+    X(vmmcall,      0x081, 0, "vmmcall")                                \
+    X(vmload,       0x082, 0, "vmload %rax")                            \
+    X(vmsave,       0x083, 0, "vmsave %rax")                            \
+    X(stgi,         0x084, 0, "stgi")                                   \
+    X(clgi,         0x085, 0, "clgi")                                   \
+    X(rdtscp,       0x087, 0, "rdtscp")                                 \
+    X(icebp,        0x088, 0, ".byte 0xf1")                             \
+    X(wbinvd,       0x089, 0, "wbinvd")                                 \
+    X(monitor,      0x08a, 0, "monitor")                                \
+    X(mwait,        0x08b, 0, "mwait")                                  \
+    X(xsetbv,       0x08d, 0, "xsetbv")
+
+#define SNIPPET(name, exit_code, rdx, text)     CODE(ordinary_##name, text);
+#define ROW(name, exit_code, rdx, text)                                 \
+    { #name, &ordinary_##name, exit_code, rdx },
+
+ORDINARY(SNIPPET)
+
+static const struct {
+    const char *name;
+    const struct code *code;
+    u64 exit_code, rdx;
+} ordinary[] = {
+    ORDINARY(ROW)
+};
+
+static bool next_rip_is(const struct code *code)
+{
+    return !machine.nrips || this_vmcb()->next_rip == (u64)code->end;
+}
+
+static const char *with_next_rip(void)
+{
+    return machine.nrips ? ", nRIP saved" : "";
+}
+
+static void ordinary_intercepts(void)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(ordinary); i++) {
+        const struct code *code = ordinary[i].code;
+        u64 expected = ordinary[i].exit_code, exit_code;
+        struct regs regs = { .rdx = ordinary[i].rdx };
+        bool ok;
+
+        guest_reset();
+        guest_intercept(expected);
+        exit_code = guest_execute(code, MODE_64, &regs);
+        ok = guest_exited(exit_code, code, expected) && next_rip_is(code);
+        report(ok, "spec C.3 guest: %s exits with %lxh%s", ordinary[i].name,
+               expected, with_next_rip());
+        if (!ok) {
+            note("exit %lx, RIP+%ld, nRIP+%ld", exit_code,
+                 this_vmcb()->rip - (u64)code->start,
+                 this_vmcb()->next_rip - (u64)code->start);
+        }
+    }
+}
+
+/* One INVLPGB with intercepts as the last guest_reset() and what followed. */
+static u64 run_invlpgb(const struct code *code, enum mode mode, u64 rax,
+                       u64 rcx, u64 rdx)
+{
+    struct regs regs = { .rax = rax, .rcx = rcx, .rdx = rdx };
+
+    return guest_execute(code, mode, &regs);
+}
+
+static bool invlpgb_exits(u64 rax, u64 rcx, u64 rdx, u64 expected)
+{
+    u64 exit_code = run_invlpgb(&invlpgb_plain, MODE_64, rax, rcx, rdx);
+
+    return guest_exited(exit_code, &invlpgb_plain, expected) &&
+           next_rip_is(&invlpgb_plain);
+}
+
+static bool invlpgb_retires(u64 rax, u64 rcx, u64 rdx)
+{
+    return guest_retired(run_invlpgb(&invlpgb_plain, MODE_64, rax, rcx, rdx),
+                         &invlpgb_plain);
+}
+
+static bool invlpgb_faults(enum mode mode, u64 rax, unsigned vector)
+{
+    return guest_faulted(run_invlpgb(&invlpgb_plain, mode, rax, 0, 0),
+                         &invlpgb_plain, vector);
+}
+
+static bool tlbsync_exits(u64 expected)
+{
+    struct regs regs = { 0 };
+    u64 exit_code = guest_execute(&tlbsync_plain, MODE_64, &regs);
+
+    return guest_exited(exit_code, &tlbsync_plain, expected) &&
+           next_rip_is(&tlbsync_plain);
+}
+
+static bool tlbsync_retires(void)
+{
+    struct regs regs = { 0 };
+
+    return guest_retired(guest_execute(&tlbsync_plain, MODE_64, &regs),
+                         &tlbsync_plain);
+}
+
+static bool tlbsync_faults(enum mode mode, unsigned vector)
+{
+    struct regs regs = { 0 };
+
+    return guest_faulted(guest_execute(&tlbsync_plain, mode, &regs),
+                         &tlbsync_plain, vector);
+}
+
+/* What a guest must not do, by row of B.3, with CR4.PCIDE clear. */
+static const struct illegal {
+    const char *clause, *what;
+    u64 rax, rcx, rdx;
+} illegal[] = {
+    { "B.3/2", "rAX[6]", BIT(6), 0, 0 },
+    { "B.3/2", "rAX[11]", BIT(11), 0, 0 },
+    { "B.3/2", "EDX[28]", 0, 0, BIT(28) },
+    { "B.3/3", "ECX[16]", 0, BIT(16), 0 },
+    { "B.3/4", "count FFFFh", INVLPGB_VA, 0xffff, 0 },
+    { "B.3/6", "PCID valid with CR4.PCIDE clear", INVLPGB_PCID, 0, 0 },
+    { "B.3/8", "rAX[5]", INVLPGB_NESTED, 0, 0 },
+};
+
+static bool is_legal_here(const struct illegal *i)
+{
+    return i->rax == INVLPGB_NESTED && machine.nested;
+}
+
+static void invlpgb_intercept(void)
+{
+    guest_reset();
+    guest_intercept(EXIT_INVLPGB);
+    report(invlpgb_exits(0, 0, 0, EXIT_INVLPGB) &&
+           invlpgb_exits(INVLPGB_VA | INVLPGB_ASID, 0, 1, EXIT_INVLPGB),
+           "spec C.1 guest: intercepted INVLPGB exits with A0h%s",
+           with_next_rip());
+    for (unsigned i = 0; i < ARRAY_SIZE(illegal); i++) {
+        report(invlpgb_exits(illegal[i].rax, illegal[i].rcx, illegal[i].rdx,
+                             EXIT_INVLPGB),
+               "spec C.2 guest: the INVLPGB intercept comes before the check of "
+               "%s (%s)", illegal[i].what, illegal[i].clause);
+    }
+    report(guest_exited(run_invlpgb(&invlpgb_67, MODE_64, 0, 0, 0), &invlpgb_67,
+                        EXIT_INVLPGB) && next_rip_is(&invlpgb_67),
+           "spec C.3 guest: with 67h nRIP shows a length of 4");
+    report(invlpgb_faults(MODE_64_USER, 0, EXC_GP) &&
+           invlpgb_faults(MODE_64_USER, BIT(6), EXC_GP),
+           "spec C.2 guest: #GP(0) for CPL 3 comes before the INVLPGB "
+           "intercept");
+    report(guest_faulted(run_invlpgb(&invlpgb_66, MODE_64, 0, 0, 0),
+                         &invlpgb_66, EXC_UD),
+           "spec A.1 guest: 66h INVLPGB is #UD, not an exit");
+    report(tlbsync_retires(),
+           "spec C.1 guest: the INVLPGB intercept leaves TLBSYNC alone");
+}
+
+static void invlpgb_illegal_intercept(void)
+{
+    guest_reset();
+    guest_intercept(EXIT_INVLPGB_ILLEGAL);
+    report(invlpgb_retires(0, 0, 0) &&
+           invlpgb_retires(INVLPGB_VA | INVLPGB_ASID, machine.count_max, 0) &&
+           invlpgb_retires(INVLPGB_ASID | INVLPGB_GLOBAL, 0, 0xffff),
+           "spec C.1 guest: INVLPGB_ILLEGAL lets legal forms run");
+    for (unsigned i = 0; i < ARRAY_SIZE(illegal); i++) {
+        if (!is_legal_here(&illegal[i])) {
+            report(invlpgb_exits(illegal[i].rax, illegal[i].rcx, illegal[i].rdx,
+                                 EXIT_INVLPGB_ILLEGAL),
+                   "spec C.1 guest: INVLPGB_ILLEGAL exits with A1h for %s (%s)"
+                   "%s", illegal[i].what, illegal[i].clause, with_next_rip());
+        }
+    }
+    report(invlpgb_faults(MODE_64_USER, BIT(6), EXC_GP),
+           "spec C.2 guest: #GP(0) for CPL 3 comes before INVLPGB_ILLEGAL");
+    report(tlbsync_retires(),
+           "spec C.1 guest: INVLPGB_ILLEGAL leaves TLBSYNC alone");
+
+    guest_reset();
+    guest_intercept(EXIT_INVLPGB);
+    guest_intercept(EXIT_INVLPGB_ILLEGAL);
+    report(invlpgb_exits(0, 0, 0, EXIT_INVLPGB),
+           "spec C.1 guest: with both intercepts a legal form exits with A0h");
+    report(invlpgb_exits(BIT(6), 0, 0, EXIT_INVLPGB) ||
+           invlpgb_exits(BIT(6), 0, 0, EXIT_INVLPGB_ILLEGAL),
+           "spec C.2 guest: with both intercepts an illegal form exits with A0h "
+           "or A1h");
+}
+
+static void tlbsync_intercept(void)
+{
+    guest_reset();
+    guest_intercept(EXIT_TLBSYNC);
+    if (!machine.tlbi_ctl) {
+        report(tlbsync_retires(),
+               "spec C.1 guest: no TLBSYNC intercept without TlbiCtl");
+        return;
+    }
+    report(tlbsync_exits(EXIT_TLBSYNC), "spec C.1 guest: intercepted TLBSYNC "
+           "exits with A4h%s", with_next_rip());
+    report(tlbsync_faults(MODE_64_USER, EXC_GP),
+           "spec C.2 guest: #GP(0) for CPL 3 comes before the TLBSYNC "
+           "intercept");
+    report(invlpgb_retires(0, 0, 0),
+           "spec C.1 guest: the TLBSYNC intercept leaves INVLPGB alone");
+}
+
+static void enable_bit(void)
+{
+    guest_reset();
+    this_vmcb()->misc &= ~MISC_TLBI;
+    if (machine.tlbi_ctl) {
+        report(invlpgb_faults(MODE_64, 0, EXC_UD) &&
+               invlpgb_faults(MODE_64, BIT(6), EXC_UD),
+               "spec C.1 guest: INVLPGB is #UD with 090h[7] clear");
+        report(tlbsync_faults(MODE_64, EXC_UD),
+               "spec C.6 guest: TLBSYNC is #UD with 090h[7] clear");
+    } else {
+        report(invlpgb_retires(0, 0, 0) && tlbsync_retires(),
+               "spec C.1 guest: always enabled without TlbiCtl");
+    }
+}
+
+static void no_intercept(void)
+{
+    guest_reset();
+    for (unsigned i = 0; i < ARRAY_SIZE(illegal); i++) {
+        if (!is_legal_here(&illegal[i])) {
+            u64 exit_code = run_invlpgb(&invlpgb_plain, MODE_64, illegal[i].rax,
+                                        illegal[i].rcx, illegal[i].rdx);
+
+            report(guest_faulted(exit_code, &invlpgb_plain, EXC_GP),
+                   "spec %s guest: %s is #GP(0) with RIP on the instruction",
+                   illegal[i].clause, illegal[i].what);
+        }
+    }
+
+    /*
+     * Exit codes A0h to A4h are bits 0 to 4 of the fifth intercept word; the
+     * same bits of the third, INTR to VINTR, have nothing to do with them.
+     */
+    guest_reset();
+    for (u32 exit_code = 0x60; exit_code <= 0x64; exit_code++) {
+        guest_intercept(exit_code);
+    }
+    report(invlpgb_retires(0, 0, 0) && tlbsync_retires() &&
+           guest_faulted(run_invlpgb(&invlpgb_plain, MODE_64, BIT(6), 0, 0),
+                         &invlpgb_plain, EXC_GP),
+           "spec C.1 guest: intercepts of interrupts do not catch INVLPGB or "
+           "TLBSYNC");
+}
+
+static void invpcid_intercept(void)
+{
+    struct invpcid_descriptor d = { 0, 0 };
+    const u64 operands[] = {
+        (u64)&d,                /* fine */
+        0x0000700000000000,     /* not mapped */
+    };
+    const u64 types[] = { 0, 2, 9 };
+
+    guest_reset();
+    for (u32 exit_code = 0x60; exit_code <= 0x64; exit_code++) {
+        guest_intercept(exit_code);
+    }
+    {
+        struct regs regs = { .rax = 2, .rcx = (u64)&d };
+
+        report(guest_retired(guest_execute(&invpcid_code, MODE_64, &regs),
+                             &invpcid_code),
+               "spec C.1 guest: intercepts of interrupts do not catch INVPCID");
+    }
+
+    guest_reset();
+    guest_intercept(EXIT_INVPCID);
+    for (unsigned i = 0; i < ARRAY_SIZE(operands); i++) {
+        for (unsigned j = 0; j < ARRAY_SIZE(types); j++) {
+            struct regs regs = { .rax = types[j], .rcx = operands[i] };
+            u64 exit_code = guest_execute(&invpcid_code, MODE_64, &regs);
+            struct vmcb *v = this_vmcb();
+
+            report(guest_exited(exit_code, &invpcid_code, EXIT_INVPCID) &&
+                   v->exit_info_1 == operands[i] &&
+                   v->exit_info_2 == types[j] && next_rip_is(&invpcid_code),
+                   "spec C.2 guest: INVPCID type %lu with an operand that is "
+                   "%smapped exits with A2h, address and type in EXITINFO%s",
+                   types[j], i ? "not " : "", with_next_rip());
+        }
+    }
+    {
+        struct regs regs = { .rax = 2, .rcx = (u64)&d };
+
+        report(guest_faulted(guest_execute(&invpcid_code, MODE_64_USER, &regs),
+                             &invpcid_code, EXC_GP),
+               "spec C.2 guest: #GP(0) for CPL 3 comes before the INVPCID "
+               "intercept");
+    }
+}
+
+void test_exits(void)
+{
+    if (!machine.svm || !machine.npt) {
+        skip("no SVM with nested paging", "spec C: exits");
+        return;
+    }
+    ordinary_intercepts();
+    if (machine.invpcid) {
+        invpcid_intercept();
+    } else {
+        skip("no INVPCID", "spec C.1 guest: INVPCID intercept");
+    }
+    if (skip_without_invlpgb("C.1: intercepts of INVLPGB and TLBSYNC")) {
+        guest_reset();
+        return;
+    }
+    no_intercept();
+    invlpgb_intercept();
+    invlpgb_illegal_intercept();
+    tlbsync_intercept();
+    enable_bit();
+    guest_reset();
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The groups of tests; run= on the command line selects among them by name. */
+#ifndef TESTS_H
+#define TESTS_H
+
+#include "lib/console.h"
+#include "lib/cpu.h"
+#include "lib/paging.h"
+#include "lib/params.h"
+#include "lib/svm.h"
+#include "lib/tap.h"
+
+void test_cpuid(void);
+void test_encoding(void);
+void test_privilege(void);
+void test_operands(void);
+void test_random(void);
+void test_match(void);
+void test_order(void);
+void test_pcid(void);
+void test_control_registers(void);
+void test_exits(void);
+void test_asid(void);
+void test_inject(void);
+void test_ferr(void);
+
+/* Takes seed= and count= from the command line. */
+void random_init(void);
+
+/* One skip line for a group that needs INVLPGB; true if it was printed. */
+bool skip_without_invlpgb(const char *clause);
+
+/* Changes CR4.PCIDE, on this CPU or on all; CR3 is left with PCID 0. */
+void set_pcide_here(bool on);
+void set_pcide(bool on);
+
+static inline const char *here(void)
+{
+    return environment_name[in_guest()];
+}
+
+#endif
