@@ -73,6 +73,7 @@ static inline bool kvm_gva_access_in_progress(struct kvm_vcpu *vcpu)
 	 */
 	smp_mb();
 
+	/* Pairs with the release in kvm_gva_access_end(). */
 	return smp_load_acquire(&vcpu->arch.gva_access_depth);
 }
 

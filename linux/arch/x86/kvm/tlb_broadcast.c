@@ -187,8 +187,9 @@ bool kvm_tlbsync(struct kvm_vcpu *vcpu)
 	}
 
 	/*
-	 * Order the reads of the requests before whatever the guest does next.
-	 * Pairs with the full barrier after the request is cleared in
+	 * If a request is clear then the accesses that its vCPU has made before
+	 * it served the request are complete.  Order them before whatever this
+	 * vCPU's guest does next.  Pairs with the atomic clear of the request in
 	 * kvm_check_request().
 	 */
 	smp_mb();

@@ -7,14 +7,6 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kvm
 
-#define kvm_invlpgb_flags		\
-	{ BIT(0), "va" },		\
-	{ BIT(1), "pcid" },		\
-	{ BIT(2), "asid" },		\
-	{ BIT(3), "global" },		\
-	{ BIT(4), "final" },		\
-	{ BIT(5), "nested" }
-
 /*
  * Tracepoint for INVLPGB exits.  The vector is that of the exception which the
  * guest got instead of the invalidation, or -1.
@@ -25,12 +17,12 @@ TRACE_EVENT(kvm_invlpgb,
 	    TP_ARGS(vcpu_id, rip, rax, ecx, edx, vector),
 
 	TP_STRUCT__entry(
-		__field(	unsigned int,	vcpu_id	)
-		__field(	unsigned long,	rip	)
-		__field(	unsigned long,	rax	)
-		__field(	u32,		ecx	)
-		__field(	u32,		edx	)
-		__field(	int,		vector	)
+		__field(unsigned int, vcpu_id)
+		__field(unsigned long, rip)
+		__field(unsigned long, rax)
+		__field(u32, ecx)
+		__field(u32, edx)
+		__field(int, vector)
 	),
 
 	TP_fast_assign(
@@ -44,7 +36,10 @@ TRACE_EVENT(kvm_invlpgb,
 
 	TP_printk("vcpu %u rip 0x%lx rax 0x%lx (%s) ecx 0x%x edx 0x%x vector %d",
 		  __entry->vcpu_id, __entry->rip, __entry->rax,
-		  __print_flags(__entry->rax & GENMASK(5, 0), "|", kvm_invlpgb_flags),
+		  __print_flags(__entry->rax & 0x3f, "|",
+				{ 0x01, "va" }, { 0x02, "pcid" },
+				{ 0x04, "asid" }, { 0x08, "global" },
+				{ 0x10, "final" }, { 0x20, "nested" }),
 		  __entry->ecx, __entry->edx, __entry->vector)
 );
 
@@ -56,9 +51,9 @@ TRACE_EVENT(kvm_tlbsync,
 	    TP_ARGS(vcpu_id, rip, done),
 
 	TP_STRUCT__entry(
-		__field(	unsigned int,	vcpu_id	)
-		__field(	unsigned long,	rip	)
-		__field(	bool,		done	)
+		__field(unsigned int, vcpu_id)
+		__field(unsigned long, rip)
+		__field(bool, done)
 	),
 
 	TP_fast_assign(
