@@ -12,7 +12,6 @@ export PATH=/usr/bin:/bin:/usr/sbin:/sbin:$PATH
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/invlpgb
-readonly top cache
 
 # What this run does now, for people: stdout belongs to results.
 note() {
