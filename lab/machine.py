@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots machines of the lab: QEMU, under TCG, with the lab's kernel."""
+
+import os
+import subprocess
+import sys
+import time
+
+import console
+
+LAB = os.path.dirname(os.path.abspath(__file__))
+
+# L1's CPU: what KVM needs to offer the feature to its guests.
+HOST_CPU = 'EPYC-Genoa,+invlpgb,+tlbi-ctl,+flushbyasid,+vmcb-clean,svm-nasid=32768'
+GUEST_CPU = 'EPYC-Genoa,+invlpgb'
+
+KERNEL = 'console=ttyS0 console_msg_format=syslog printk.devkmsg=on panic=-1'
+
+
+class Failure(Exception):
+    """The lab could not do what it was asked; the text is for people."""
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def build():
+    """Build what is not built yet; the directory with all that machines boot."""
+    done = subprocess.run([os.path.join(LAB, 'build-image')], stdout=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode:
+        raise Failure('building the lab failed')
+    return done.stdout.splitlines()[-1]
+
+
+class Machine:
+    """One boot of the lab's kernel under TCG, with its console in NAME.log."""
+
+    def __init__(self, image, logs, name, initrd, command, *, cpus=4, thread='multi',
+                 cpu=HOST_CPU, kernel='', memory=1024, options=()):
+        self.name = name
+        self.console = os.path.join(logs, f'{name}.log')
+        self.errors = os.path.join(logs, f'{name}.qemu')
+        self.arguments = [
+            os.path.join(image, 'qemu', 'qemu-system-x86_64'),
+            '-machine', 'q35', '-accel', f'tcg,thread={thread}', '-cpu', cpu,
+            '-smp', str(cpus), '-m', str(memory), '-nodefaults', '-no-user-config',
+            '-display', 'none', '-no-reboot', '-serial', f'file:{self.console}',
+            *options, '-kernel', os.path.join(image, 'bzImage'),
+            '-initrd', os.path.join(image, initrd),
+            '-append', ' '.join(filter(None, [KERNEL, kernel, '--', command]))]
+
+    def run(self, timeout, milestones=()):
+        """Run until the machine powers itself off. MILESTONES are pairs of a text on
+        the console of a file and what to tell when it appears there."""
+        start = time.monotonic()
+        pending = list(milestones)
+        with open(self.errors, 'w', encoding='utf-8') as errors:
+            errors.write(' '.join(self.arguments) + '\n')
+            errors.flush()
+            with subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL,
+                                  stdout=errors, stderr=errors) as qemu:
+                try:
+                    while qemu.poll() is None:
+                        took = time.monotonic() - start
+                        pending = self.tell(pending, took)
+                        if took > timeout:
+                            raise Failure(f'{self.name}: still running after {timeout} s')
+                        time.sleep(0.1)
+                finally:
+                    qemu.kill()
+        self.tell(pending, time.monotonic() - start)
+        if qemu.returncode:
+            with open(self.errors, encoding='utf-8') as errors:
+                said = errors.read().splitlines()[1:]
+            raise Failure(f'{self.name}: QEMU ended with status {qemu.returncode}: '
+                          f'{" / ".join(said) or "no message"}')
+
+    @staticmethod
+    def tell(pending, took):
+        left = []
+        for path, text, message in pending:
+            try:
+                with open(path, 'rb') as log:
+                    found = text.encode() in log.read()
+            except FileNotFoundError:
+                found = False
+            if found:
+                note(f'  {took:5.1f} s  {message}')
+            else:
+                left.append((path, text, message))
+        return left
+
+    def lines(self):
+        return console.read(self.console)
