@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots machines of the lab: QEMU, under TCG, with the lab's kernel."""
 
+import glob
 import os
 import subprocess
 import sys
@@ -42,6 +43,8 @@ class Machine:
         self.name = name
         self.console = os.path.join(logs, f'{name}.log')
         self.errors = os.path.join(logs, f'{name}.qemu')
+        for old in glob.glob(os.path.join(glob.escape(logs), f'{name}*')):
+            os.remove(old)
         self.arguments = [
             os.path.join(image, 'qemu', 'qemu-system-x86_64'),
             '-machine', 'q35', '-accel', f'tcg,thread={thread}', '-cpu', cpu,
