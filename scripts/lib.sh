@@ -78,5 +78,5 @@ bases() {
 }
 
 check_project() {
-	[[ $(bases "$1") ]] || die "unknown project '$1': bases.conf has" $(projects)
+	[[ $(bases "$1") ]] || die "unknown project '$1': bases.conf has $(projects | paste -sd " ")"
 }

@@ -35,7 +35,7 @@ test_fetch_passes_over_an_archive_that_the_index_does_not_sign() {
 	printf x | dd of=debian/pool/toy_1.1+ds.orig.tar.xz bs=1 seek=60 conv=notrunc status=none
 	same "$(base_taken 2>log)" 'toy 1.0+ds'
 	grep -q 'cannot download toy_1.1+ds.orig.tar.xz: E: .*Hash Sum mismatch' log
-	same "$(ls cache/invlpgb/downloads | wc -l)" 1
+	same "$(find cache/invlpgb/downloads/* -maxdepth 0 | wc -l)" 1
 }
 
 test_fetch_refuses_a_download_with_another_checksum() {

@@ -91,7 +91,7 @@ commit_all() {
 # The toy project: a fix, a hook with two new files, one without a hunk, one more hook.
 set_up() {
 	mkdir "$scratch/toy"
-	cd "$scratch/toy"
+	cd "$scratch/toy" || exit
 	publish 1.0
 	mkdir -p repo/hooks/toy
 	cp -r "$top/run" "$top/scripts" repo
@@ -114,7 +114,7 @@ set_up() {
 	commit_all 'toy: add a row'
 	echo three >tree/new/three.c
 	commit_all 'toy: add a file'
-	sed -i '/^line 15$/a line added' tree/a.c
+	sed -i '/^line 15$/a line added ' tree/a.c
 	commit_all 'toy: add a line whose subject is as long as mailers dare to leave on one line' 'Böse Zeilen: why.'
 	"$scripts/refresh" toy tree
 	rm -rf tree
