@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots machines of the lab: QEMU, under TCG, with the lab's kernel."""
 
-import glob
 import os
 import subprocess
 import sys
@@ -29,6 +28,14 @@ def note(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def remove(path):
+    """Make sure that there is no such file, of an earlier run."""
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
 def build():
     """Build what is not built yet; the directory with all that machines boot."""
     done = subprocess.run([os.path.join(LAB, 'build-image')], stdout=subprocess.PIPE,
@@ -46,8 +53,7 @@ class Machine:
         self.name = name
         self.console = os.path.join(logs, f'{name}.log')
         self.errors = os.path.join(logs, f'{name}.qemu')
-        for old in glob.glob(os.path.join(glob.escape(logs), f'{name}*')):
-            os.remove(old)
+        remove(self.console)
         self.arguments = [
             os.path.join(image, 'qemu', 'qemu-system-x86_64'),
             '-machine', 'q35', '-accel', f'tcg,thread={thread}', '-cpu', cpu,
