@@ -484,17 +484,17 @@ static void change_one(struct arena *me)
 	 * instead. Small ranges are the common ones, as in life.
 	 */
 	static const unsigned int sizes[16] = {
-		1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 33, 33, 33, 64, 64, 512
+		1, 1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 33, 33, 64, 64
 	};
 	enum change change = below(me, CHANGES);
-	unsigned int pages, first;
+	unsigned int draw = below(me, 64), pages, first;
 	enum fault fault = NO_FAULT;
 
-	if (below(me, 32) == 0) {
+	if (draw == 0) {
 		pages = HUGE_PAGES;
 		first = SMALL_PAGES;
 	} else {
-		pages = sizes[below(me, 16)];
+		pages = draw == 1 ? 512 : sizes[draw % 16];
 		first = below(me, SMALL_PAGES - pages + 1);
 	}
 
