@@ -7,7 +7,7 @@
  */
 #include "tlb.h"
 
-#define ROUNDS          1000
+#define ROUNDS          200
 #define FRAMES          4
 #define PAGE            0x0000500000000000ull
 #define SLOT(cpu)       ((cpu) * 8)     /* u64s: one cache line per CPU */

@@ -8,6 +8,12 @@ CODE(tlbsync_code, ".byte 0x0f, 0x01, 0xff");
 CODE(invlpgb_67, ".byte 0x67, 0x0f, 0x01, 0xfe");
 CODE(tlbsync_67, ".byte 0x67, 0x0f, 0x01, 0xff");
 
+static const char *outcome_text(unsigned vector)
+{
+    return vector == VECTOR_DONE ? "executes" :
+           vector == EXC_GP ? "is #GP(0)" : "is #UD";
+}
+
 static void check(const char *name, const struct code *code, enum mode mode,
                   u64 rax, unsigned vector)
 {
@@ -16,8 +22,7 @@ static void check(const char *name, const struct code *code, enum mode mode,
 
     report(vector == VECTOR_DONE ? retired(o, code) : faulted(o, code, vector),
            "spec A.2 %s: %s in %s mode %s", here(), name,
-           mode_selectors[mode].name, vector == VECTOR_DONE ? "executes" :
-           vector == EXC_GP ? "is #GP(0)" : "is #UD");
+           mode_selectors[mode].name, outcome_text(vector));
 }
 
 static void body(void *unused)
@@ -83,24 +88,25 @@ static u64 execute_in_legacy_mode(const struct code *code,
     return guest_run();
 }
 
-static void legacy(const char *name, const struct code *code)
+static void legacy(const char *name, const struct code *code,
+                   enum legacy_mode mode)
 {
-    for (unsigned mode = 0; mode < LEGACY_MODES; mode++) {
-        u64 exit_code = execute_in_legacy_mode(code, mode);
-        u64 start = mode == PROTECTED_MODE ? (u64)code->start : LOW_SNIPPET;
-        u64 size = code->end - code->start;
-        unsigned vector = legacy_modes[mode].vector;
-        bool ok;
+    u64 exit_code = execute_in_legacy_mode(code, mode);
+    u64 start = mode == PROTECTED_MODE ? (u64)code->start : LOW_SNIPPET;
+    u64 size = code->end - code->start;
+    unsigned vector = legacy_modes[mode].vector;
+    bool ok;
 
-        if (vector == VECTOR_DONE) {
-            ok = exit_code == EXIT_SWINT && this_vmcb()->rip == start + size;
-        } else {
-            ok = exit_code == EXIT_EXCEPTION + vector &&
-                 this_vmcb()->rip == start && this_vmcb()->exit_info_1 == 0;
-        }
-        report(ok, "spec A.2 guest: %s in %s mode %s", name,
-               legacy_modes[mode].name, vector == VECTOR_DONE ? "executes" :
-               vector == EXC_GP ? "is #GP(0)" : "is #UD");
+    if (vector == VECTOR_DONE) {
+        ok = exit_code == EXIT_SWINT && this_vmcb()->rip == start + size;
+    } else {
+        ok = exit_code == EXIT_EXCEPTION + vector &&
+             this_vmcb()->rip == start && this_vmcb()->exit_info_1 == 0;
+    }
+    if (!report(ok, "spec A.2 guest: %s in %s mode %s", name,
+                legacy_modes[mode].name, outcome_text(vector))) {
+        note("exit %lx, RIP+%ld, EXITINFO1 %lx", exit_code,
+             this_vmcb()->rip - start, this_vmcb()->exit_info_1);
     }
     guest_reset();
 }
@@ -111,12 +117,21 @@ void test_privilege(void)
         return;
     }
     run_in_each(body, NULL);
-    report(real_mode_execute(&invlpgb_code) == EXC_UD,
-           "spec A.2 host: INVLPGB in real mode is #UD");
+    /* With 67h the address size alone would be no reason for #UD. */
+    report(real_mode_execute(&invlpgb_67) == EXC_UD,
+           "spec A.2 host: 67h INVLPGB in real mode is #UD");
     report(real_mode_execute(&tlbsync_code) == EXC_UD,
            "spec A.2 host: TLBSYNC in real mode is #UD");
+    /*
+     * Without 67h virtual-8086 mode has two reasons to fault, CPL 3 and the
+     * 16-bit address size, and spec.md does not say which comes first.
+     */
     if (machine.svm && machine.npt) {
-        legacy("INVLPGB", &invlpgb_code);
-        legacy("TLBSYNC", &tlbsync_code);
+        legacy("67h INVLPGB", &invlpgb_67, REAL_MODE);
+        legacy("TLBSYNC", &tlbsync_code, REAL_MODE);
+        legacy("67h INVLPGB", &invlpgb_67, VM86);
+        legacy("TLBSYNC", &tlbsync_code, VM86);
+        legacy("INVLPGB", &invlpgb_code, PROTECTED_MODE);
+        legacy("TLBSYNC", &tlbsync_code, PROTECTED_MODE);
     }
 }
