@@ -13,7 +13,7 @@ INIT = 14
 
 # Never right, at whatever level, and on no list of exceptions.
 DISASTER = re.compile(r'WARNING:|BUG:|\bOops\b|Kernel panic|cut here|Call Trace|'
-                      r'general protection|stack segment|RCU.*stall|soft lockup')
+                      r'general protection|stack segment|detected stall|soft lockup')
 
 
 def read(path):

@@ -65,7 +65,7 @@ fill_cached() {
 git() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 command git \
 		-c safe.directory='*' -c core.autocrlf=false -c core.quotePath=true \
-		-c gc.auto=0 -c advice.detachedHead=false "$@"
+		-c gc.auto=0 -c init.templateDir= -c advice.detachedHead=false "$@"
 }
 
 projects() {
@@ -78,5 +78,5 @@ bases() {
 }
 
 check_project() {
-	[[ $(bases "$1") ]] || die "unknown project '$1': bases.conf has" $(projects)
+	[[ $(bases "$1") ]] || die "unknown project '$1': bases.conf has $(projects | paste -sd " ")"
 }

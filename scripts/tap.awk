@@ -14,11 +14,11 @@
 		failed++
 }
 /^not ok / { results++; failed++ }
-/^1\.\.[0-9]+/ { plans++; plan = substr($1, 4) }
+/^1\.\.[0-9]+/ { plan = substr($1, 4) }
 /^Bail out!/ { bail = 1 }
 
 END {
-	if (plans != 1 || plan != results || bail || (status && !failed) || !results)
+	if (plan != results || bail || (status && !failed) || !results)
 		failed++
 	print passed + 0, failed + 0, skipped + 0
 }

@@ -68,7 +68,9 @@
 #define WARM_UP_SECONDS		2
 #define WARM_UP_ATTEMPTS	20
 /* Enough flushes to tell one interrupt per flush from none. */
-#define WARM_UP_WINDOW		500
+#define WARM_UP_FLUSHES		100
+/* On a slow machine the seconds are over before there were that many looks. */
+#define WARM_UP_LOOKS		10
 
 #define EXIT_WRONG	2
 /* Of a child: this process got no global ASID, try another. */
@@ -482,17 +484,17 @@ static void change_one(struct arena *me)
 	 * instead. Small ranges are the common ones, as in life.
 	 */
 	static const unsigned int sizes[16] = {
-		1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 33, 33, 33, 64, 64, 512
+		1, 1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 33, 33, 64, 64
 	};
 	enum change change = below(me, CHANGES);
-	unsigned int pages, first;
+	unsigned int draw = below(me, 64), pages, first;
 	enum fault fault = NO_FAULT;
 
-	if (below(me, 32) == 0) {
+	if (draw == 0) {
 		pages = HUGE_PAGES;
 		first = SMALL_PAGES;
 	} else {
-		pages = sizes[below(me, 16)];
+		pages = draw == 1 ? 512 : sizes[draw % 16];
 		first = below(me, SMALL_PAGES - pages + 1);
 	}
 
@@ -660,25 +662,26 @@ static bool have_huge_page(void)
 }
 
 /*
- * Flush until the kernel stops interrupting for it, or for WARM_UP_SECONDS. If
- * the CPUs cannot broadcast, look once. All threads keep running throughout, so
- * that without a global ASID every flush has to interrupt the others.
+ * Flush until the kernel stops interrupting for it, but not for ever. If the
+ * CPUs cannot broadcast, look once. All threads keep running throughout, so that
+ * without a global ASID every flush has to interrupt the others.
  */
 static bool warm_up(bool can_broadcast)
 {
 	double end = now() + WARM_UP_SECONDS;
+	unsigned int looks = 0;
 
 	do {
 		uint64_t flushes = count_flushes();
 		uint64_t shootdowns = count_shootdowns();
 
-		while (count_flushes() - flushes < WARM_UP_WINDOW)
+		while (count_flushes() - flushes < WARM_UP_FLUSHES)
 			nap();
 		flushes = count_flushes() - flushes;
 		shootdowns = count_shootdowns() - shootdowns;
 		if (shootdowns < flushes / 10)
 			return can_broadcast;
-	} while (can_broadcast && now() < end);
+	} while (can_broadcast && (now() < end || ++looks < WARM_UP_LOOKS));
 	return false;
 }
 
@@ -815,8 +818,8 @@ int main(int argc, char **argv)
 			die("killed by signal %d", WTERMSIG(status));
 		if (WEXITSTATUS(status) != EXIT_AGAIN)
 			return WEXITSTATUS(status);
-		printf("tlb-workload: attempt %u: no global ASID after %d s, trying another process\n",
-		       attempt, WARM_UP_SECONDS);
+		printf("tlb-workload: attempt %u: no global ASID, trying another process\n",
+		       attempt);
 	}
 	return 1;
 }

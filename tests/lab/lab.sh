@@ -7,12 +7,11 @@
 # A wrong state stays until it is found: this bounds a workload that finds nothing.
 hang=120
 
-# compile SOURCE: once; prints the program.
+# compile SOURCE: prints the program. The tests run at the same time, each with its own.
 compile() {
 	local program
-	program=$scratch/$(basename "$1" .c)
-	[[ -e $program ]] ||
-		gcc -O2 -Wall -Wextra -Werror -pthread -o "$program" "$top/$1"
+	program=./$(basename "$1" .c)
+	gcc -O2 -Wall -Wextra -Werror -pthread -o "$program" "$top/$1"
 	echo "$program"
 }
 

@@ -10,6 +10,7 @@ hold() {
 	mkfifo fifo
 	setsid env "$1=$PWD/fifo" "${@:2}" >held.out 2>held.err &
 	held=$!
+	trap 'kill -KILL -- "-$held" 2>/dev/null || true' EXIT
 }
 
 # Read what git traces; the fifo keeps a writer, lest a reader between two gits see its end.
@@ -21,10 +22,15 @@ release_held() {
 	kill "$keep_open"
 }
 
-# Wait until a command succeeds, as long as the run that is held lives.
+# Wait until a command succeeds, as long as all runs live. The count only keeps what
+# never comes from hanging the tests.
 await() {
+	local run count=0
 	until "$@"; do
-		kill -0 "$held" || fail "the run ended: $(<held.err)"
+		for run in "$held" ${other:-}; do
+			kill -0 "$run" || fail "a run has ended: $(tail ./*.err)"
+		done
+		((++count < 1000)) || fail "this never succeeds: $*"
 		sleep 0.05
 	done
 }
@@ -42,7 +48,7 @@ test_two_runs_make_a_base_only_once() {
 	same "$(<other.out)" "$(<held.out)"
 	grep -q '^making a git repository' held.err
 	grep -q '^making a git repository' other.err && fail "made twice"
-	same "$(ls cache/invlpgb/bases | wc -l)" 1
+	same "$(find cache/invlpgb/bases/* -maxdepth 0 | wc -l)" 1
 }
 
 test_a_killed_run_leaves_nothing_half_written() {
@@ -52,7 +58,9 @@ test_a_killed_run_leaves_nothing_half_written() {
 	await compgen -G 'cache/invlpgb/bases/*.partial'
 	kill -KILL -- "-$held"
 	same "$(compgen -G 'cache/invlpgb/bases/*.git' || true)" ''
+	echo half | tee cache/invlpgb/bases/*.partial/half
 	"$scripts/fetch-base" toy
+	same "$(compgen -G 'cache/invlpgb/bases/*/half' || true)" ''
 	same "$(compgen -G 'cache/invlpgb/*/*.partial' || true)" ''
 	"$scripts/checkout" toy out
 	same "$(git -C out rev-parse HEAD)" "$(git -C tree rev-parse HEAD)"

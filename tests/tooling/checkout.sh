@@ -7,11 +7,13 @@
 refuse_series() {
 	refused "$@" -- "$scripts/checkout" toy out
 	[[ ! -e out ]] || fail "there is a tree"
-	same "$(ls -A | grep '^\.checkout' || true)" ''
+	same "$(compgen -G '.checkout*' || true)" ''
 }
 
 test_checkout_makes_one_commit_per_line_of_the_series() {
 	toy
+	rm -rf tree
+	"$scripts/checkout" toy tree
 	same "$(git -C tree log --format='%an|%cn|%s' base..)" "$(printf 'Toy Author|Toy Author|toy: %s\n' \
 		'add a line whose subject is as long as mailers dare to leave on one line' \
 		'add a file' 'add a row' 'fix line 5')"
@@ -33,7 +35,7 @@ test_checkout_gives_the_same_hash_from_an_empty_cache() {
 test_checkout_ignores_the_users_git_configuration() {
 	toy
 	rm -rf cache
-	printf '[apply]\nwhitespace = fix\n[core]\nautocrlf = true\n[diff]\nnoprefix = true\n[format]\nsignOff = true\n' >gitconfig
+	printf '[apply]\nwhitespace = fix\n[core]\nautocrlf = true\n[diff]\nnoprefix = true\n[format]\nsignOff = true\n[i18n]\ncommitEncoding = ISO-8859-1\n' >gitconfig
 	GIT_CONFIG_GLOBAL=$PWD/gitconfig "$scripts/checkout" toy out
 	same "$(git -C out rev-parse HEAD)" "$(git -C tree rev-parse HEAD)"
 	GIT_CONFIG_GLOBAL=$PWD/gitconfig "$scripts/refresh" toy out --check
@@ -174,10 +176,14 @@ test_source_takes_a_tree_of_the_users_own() {
 
 test_source_removes_old_trees_but_not_recent_ones() {
 	toy
-	mkdir -p cache/invlpgb/trees/{toy-old1,toy-old2,toy-recent,other-old,toy-old3.partial}
+	mkdir -p cache/invlpgb/trees/{toy-old1,toy-old2,toy-recent1,toy-recent2,other-old,toy-old3.partial}
 	touch -d '-2 hours' cache/invlpgb/trees/{toy-old1,other-old,toy-old3.partial}
 	touch -d '-3 hours' cache/invlpgb/trees/toy-old2
-	touch -d '-1 minute' cache/invlpgb/trees/toy-recent
+	touch -d '-1 minute' cache/invlpgb/trees/toy-recent[12]
 	path=$("$scripts/source" toy)
-	same "$(ls cache/invlpgb/trees)" "$(printf '%s\n' other-old "${path##*/}" toy-old3.partial toy-recent | LC_ALL=C sort)"
+	same "$(ls cache/invlpgb/trees)" "$(printf '%s\n' other-old "${path##*/}" toy-old3.partial toy-recent1 toy-recent2 | LC_ALL=C sort)"
+	touch -d '-2 hours' cache/invlpgb/trees/toy-recent1
+	touch -d '-3 hours' cache/invlpgb/trees/toy-recent2
+	"$scripts/source" toy
+	[[ -e cache/invlpgb/trees/toy-recent1 && ! -e cache/invlpgb/trees/toy-recent2 ]]
 }

@@ -298,10 +298,17 @@ test_format_series_writes_the_cover_letter_and_signs_off() {
 	GIT_CONFIG_GLOBAL=$PWD/gitconfig "$scripts/format-series" --signoff toy out
 	grep -qx 'From: Sub Mitter <sub@localhost>' out/0000-cover-letter.patch
 	grep -qx 'Subject: \[PATCH 0/4\] One & two' out/0000-cover-letter.patch
-	grep -A1 -x 'What it is,' out/0000-cover-letter.patch | grep -qx 'and why.'
+	same "$(sed -n '/^$/,/^$/p' out/0000-cover-letter.patch | head -n4)" $'\nWhat it is,\nand why.'
 	same "$(grep -l '^Signed-off-by: Sub Mitter <sub@localhost>$' out/*.patch | wc -l)" 4
 	grep -q 'SUBJECT HERE\|BLURB HERE' out/* && fail "a placeholder is left"
 	refused "--signoff needs your name" -- env GIT_CONFIG_GLOBAL=/dev/null "$scripts/format-series" --signoff toy out2
+}
+
+test_format_series_refuses_what_git_am_changes() {
+	toy
+	printf 'three\r\n' >repo/toy/new/three.c
+	refused "git am gives another tree than the hooks" -- "$scripts/format-series" toy out
+	[[ ! -e out ]]
 }
 
 test_format_series_refuses_a_directory_that_is_not_empty() {

@@ -280,103 +280,72 @@ static void test_operands(u32 count_max, bool nested, bool pcide)
 
 /* Modes ------------------------------------------------------------------- */
 
-/*
- * Run one instruction in a mode that the test's own code cannot run in.  Place
- * it in a page that is mapped 1:1, followed by an OUT to PORT_RETIRED.  In long
- * mode, faults arrive in the usual handler, which treats them as those of
- * kvm_asm_safe() and continues with the OUT, in 64-bit mode.
- */
-#define RAW_CODE	0x80000
-#define RAW_IVT		0x400
-#define RAW_UD		0x100
-#define RAW_STACK	0xff0
+enum raw_mode { RAW_64, RAW_32, RAW_16, RAW_REAL };
 
 #define PORT_RETIRED	0x80
-#define PORT_REAL_UD	0x81
 
-static void raw_setup(struct kvm_vm *vm, const u8 *insn, int len)
+static void raw_set_real_mode(struct kvm_sregs *sregs, u64 code_gpa)
 {
-	static const u8 out_retired[] = { 0xe6, PORT_RETIRED };
-	static const u8 out_ud[] = { 0xe6, PORT_REAL_UD };
-	u8 *code = addr_gpa2hva(vm, RAW_CODE);
-
-	memcpy(code, insn, len);
-	memcpy(code + len, out_retired, sizeof(out_retired));
-
-	/* The real-mode handler of #UD, and its vector. */
-	memcpy(code + RAW_UD, out_ud, sizeof(out_ud));
-	*(u32 *)(code + RAW_IVT + UD_VECTOR * 4) = (RAW_CODE >> 4) << 16 | RAW_UD;
-}
-
-static void raw_set_real_mode(struct kvm_sregs *sregs, struct kvm_regs *regs)
-{
-	struct kvm_segment data = {
-		.base = RAW_CODE, .selector = RAW_CODE >> 4, .limit = 0xffff,
-		.type = 3, .present = 1, .s = 1,
-	};
-
-	sregs->cs = data;
-	sregs->cs.type = 11;
-	sregs->ds = data;
-	sregs->es = data;
-	sregs->ss = data;
-	sregs->idt.base = RAW_CODE + RAW_IVT;
-	sregs->idt.limit = 0x3ff;
+	sregs->cs.base = code_gpa;
+	sregs->cs.limit = 0xffff;
+	sregs->idt.limit = 0;
 	sregs->cr0 &= ~(X86_CR0_PE | X86_CR0_PG);
 	sregs->cr4 = 0;
 	sregs->efer = 0;
-
-	regs->rsp = RAW_STACK;
 }
 
-enum raw_mode { RAW_64, RAW_32, RAW_16, RAW_REAL };
-
+/*
+ * Run one instruction in a mode that the test's own code cannot run in, with an
+ * OUT to PORT_RETIRED behind it.  In long mode, a fault arrives in the usual
+ * handler, which treats it like one of kvm_asm_safe() and continues with the OUT,
+ * in 64-bit mode.  In real mode there is no handler, and a fault is a shutdown.
+ */
 static u8 raw_run(enum raw_mode mode, const u8 *insn, int len, u64 rax)
 {
+	const u8 out[] = { 0xe6, PORT_RETIRED };
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 	struct kvm_vcpu *vcpu;
 	struct kvm_vm *vm;
-	u16 port;
+	u32 exit_reason;
+	gva_t code;
 
 	vm = vm_create_with_one_vcpu(&vcpu, guest_absent);
-	TEST_ASSERT_EQ(vm_phy_page_alloc(vm, RAW_CODE, vm->memslots[MEM_REGION_DATA]),
-		       RAW_CODE);
-	virt_pg_map(vm, RAW_CODE, RAW_CODE);
-	raw_setup(vm, insn, len);
+	code = vm_alloc_page(vm);
+	memcpy(addr_gva2hva(vm, code), insn, len);
+	memcpy(addr_gva2hva(vm, code + len), out, sizeof(out));
 
 	vcpu_regs_get(vcpu, &regs);
 	vcpu_sregs_get(vcpu, &sregs);
 
 	if (mode != RAW_64)
-		sregs.cs.base = RAW_CODE;
+		sregs.cs.base = code;
 	sregs.cs.l = mode == RAW_64;
 	sregs.cs.db = mode == RAW_32;
+	if (mode == RAW_REAL)
+		raw_set_real_mode(&sregs, addr_gva2gpa(vm, code));
 
-	regs.rip = mode == RAW_64 ? RAW_CODE : 0;
+	regs.rip = mode == RAW_64 ? code : 0;
 	regs.rax = rax;
 	regs.rcx = 0;
 	regs.rdx = 0;
 	regs.r9 = KVM_EXCEPTION_MAGIC;
 	regs.r10 = regs.rip;
-	regs.r11 = RAW_CODE + len;
-
-	if (mode == RAW_REAL)
-		raw_set_real_mode(&sregs, &regs);
+	regs.r11 = code + len;
 
 	vcpu_sregs_set(vcpu, &sregs);
 	vcpu_regs_set(vcpu, &regs);
 	vcpu_run(vcpu);
-	TEST_ASSERT_KVM_EXIT_REASON(vcpu, KVM_EXIT_IO);
 
-	port = vcpu->run->io.port;
+	exit_reason = vcpu->run->exit_reason;
 	vcpu_regs_get(vcpu, &regs);
 	kvm_vm_free(vm);
 
-	if (port == PORT_REAL_UD)
+	/* With these operands, #UD is the only fault in real mode. */
+	if (mode == RAW_REAL && exit_reason == KVM_EXIT_SHUTDOWN)
 		return UD_VECTOR;
 
-	TEST_ASSERT_EQ(port, PORT_RETIRED);
+	TEST_ASSERT_EQ(exit_reason, KVM_EXIT_IO);
 	return regs.r9 == KVM_EXCEPTION_MAGIC ? RETIRED : regs.r9;
 }
 
