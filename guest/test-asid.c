@@ -5,6 +5,8 @@
  */
 #include "tlb.h"
 
+CODE(nop, "nop");
+
 static void do_nothing(void *unused)
 {
 }
@@ -51,6 +53,33 @@ static void asids(void)
     }
 }
 
+/*
+ * Which bits of CR3 must be zero depends on the mode of the guest, not of the
+ * host: without paging the upper half is not used.
+ */
+static void vmrun_cr3(void)
+{
+    struct regs regs = { 0 };
+    struct vmcb *v = this_vmcb();
+    u64 exit_code;
+
+    guest_reset();
+    v->cr3 |= BIT(machine.phys_bits);
+    report(vmrun_is_invalid(), "APM2 15.5.1 host: VMRUN of a 64-bit guest with "
+           "a reserved bit in CR3 is VMEXIT_INVALID");
+
+    guest_reset();
+    guest_prepare_execute(&nop, MODE_32, &regs);
+    v->efer = EFER_SVME;
+    v->cr4 = 0;
+    v->cr0 = CR0_PE | BIT(4);
+    v->cr3 = BIT(machine.phys_bits);
+    exit_code = guest_run();
+    report(guest_retired(exit_code, &nop), "APM2 15.5.1 host: VMRUN of a guest "
+           "without paging does not look at the upper half of CR3");
+    guest_reset();
+}
+
 /* How the guest is told; it does its reading in guest_call(). */
 
 static void by_tlb_control(void *value)
@@ -75,6 +104,17 @@ static bool tlb_control_reaches(u8 value, enum window w)
 
 static void tlb_control(void)
 {
+    static const u8 reserved[] = { 2, 4, 5, 6, 8, 0x80, 0xff };
+    bool ok = true;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(reserved); i++) {
+        guest_reset();
+        this_vmcb()->tlb_control = reserved[i];
+        ok &= vmrun_is_invalid();
+    }
+    report(ok, "APM2 15.16.1 host: VMRUN with a reserved TLB_CONTROL is "
+           "VMEXIT_INVALID");
+    guest_reset();
     report(vmrun_returns(), "spec C.1 host: TLB_CONTROL 0 is accepted");
     report(tlb_control_reaches(TLB_FLUSH_ALL, WINDOW_4K) &&
            tlb_control_reaches(TLB_FLUSH_ALL, WINDOW_4K_GLOBAL),
@@ -196,6 +236,7 @@ void test_asid(void)
         return;
     }
     asids();
+    vmrun_cr3();
     tlb_control();
     if (!skip_without_invlpgb("C.7: host INVLPGB aimed at a guest")) {
         host_invlpgb();

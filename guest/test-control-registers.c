@@ -5,6 +5,11 @@
 CODE(mov_to_cr3, "mov %rax, %cr3");
 CODE(mov_to_cr4, "mov %rax, %cr4");
 
+/* The fault must not take back what the instruction before it did. */
+#define MARK            0x5a5a5a5a
+CODE(mark_and_mov_to_cr3, "mov $0x5a5a5a5a, %ebx; mov %rax, %cr3");
+CODE(mark_and_mov_to_cr4, "mov $0x5a5a5a5a, %ebx; mov %rax, %cr4");
+
 static bool is_gp(const struct code *code, u64 value)
 {
     struct regs regs = { .rax = value };
@@ -16,6 +21,16 @@ static bool is_gp(const struct code *code, u64 value)
              o.rip - (u64)code->start);
     }
     return ok;
+}
+
+static bool keeps_registers(const struct code *code, u64 value)
+{
+    struct regs regs = { .rax = value };
+    struct outcome o = execute(code, MODE_64, &regs);
+
+    return o.vector == EXC_GP && o.error == 0 &&
+           o.rip == (u64)code->start + 5 && regs.rax == value &&
+           regs.rbx == MARK;
 }
 
 static void body(void *unused)
@@ -33,6 +48,10 @@ static void body(void *unused)
         ok &= is_gp(&mov_to_cr4, cr4 | BIT(cr4_bits[i])) && read_cr4() == cr4;
     }
     report(ok, "APM2 3.1.3 %s: a reserved bit of CR4 set is #GP(0)", here());
+    report(keeps_registers(&mark_and_mov_to_cr3, cr3 | BIT(62)) &&
+           keeps_registers(&mark_and_mov_to_cr4, cr4 | BIT(63)),
+           "APM2 3.1.3 %s: a MOV to CR3 or CR4 that faults keeps registers",
+           here());
 }
 
 void test_control_registers(void)

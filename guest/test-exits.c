@@ -10,70 +10,81 @@ CODE(invlpgb_67, ".byte 0x67, 0x0f, 0x01, 0xfe");
 CODE(invlpgb_66, ".byte 0x66, 0x0f, 0x01, 0xfe");
 CODE(tlbsync_plain, ".byte 0x0f, 0x01, 0xff");
 CODE(invpcid_code, ".byte 0x66, 0x0f, 0x38, 0x82, 0x01");   /* (rcx), rax */
+CODE(ud2_code, "ud2");
+CODE(load_code, "mov (%rcx), %rbx");
 
-/* Ordinary instruction intercepts.  RAX, RCX and RDX are 0 or as given. */
+/* A page that the guest has mapped and nested paging has not. */
+#define NOT_NESTED      0x0000610000000000ull
+#define NOT_NESTED_GPA  (5 * SIZE_1G)
+
+/*
+ * Ordinary instruction intercepts: label, exit code, RDX, name, instruction.
+ * RAX and RCX are 0.
+ */
 #define ORDINARY(X)                                                     \
-    X(read_cr0,     0x000, 0, "mov %cr0, %rbx")                         \
-    X(read_cr2,     0x002, 0, "mov %cr2, %rbx")                         \
-    X(read_cr3,     0x003, 0, "mov %cr3, %rbx")                         \
-    X(read_cr4,     0x004, 0, "mov %cr4, %rbx")                         \
-    X(read_cr8,     0x008, 0, "mov %cr8, %rbx")                         \
-    X(smsw,         0x000, 0, "smsw %bx")                               \
-    X(write_cr0,    0x010, 0, "mov %rax, %cr0")                         \
-    X(write_cr2,    0x012, 0, "mov %rax, %cr2")                         \
-    X(write_cr3,    0x013, 0, "mov %rax, %cr3")                         \
-    X(write_cr4,    0x014, 0, "mov %rax, %cr4")                         \
-    X(write_cr8,    0x018, 0, "mov %rax, %cr8")                         \
-    X(clts,         0x010, 0, "clts")                                   \
-    X(lmsw,         0x010, 0, "lmsw %ax")                               \
-    X(read_dr0,     0x020, 0, "mov %db0, %rbx")                         \
-    X(read_dr7,     0x027, 0, "mov %db7, %rbx")                         \
-    X(write_dr0,    0x030, 0, "mov %rax, %db0")                         \
-    X(write_dr7,    0x037, 0, "mov %rax, %db7")                         \
-    X(sidt,         0x066, 0, "sidt -64(%rsp)")                         \
-    X(sgdt,         0x067, 0, "sgdt -64(%rsp)")                         \
-    X(sldt,         0x068, 0, "sldt %ebx")                              \
-    X(str,          0x069, 0, "str %ebx")                               \
-    X(lidt,         0x06a, 0, "lidt -64(%rsp)")                         \
-    X(lgdt,         0x06b, 0, "lgdt -64(%rsp)")                         \
-    X(lldt,         0x06c, 0, "lldt %ax")                               \
-    X(ltr,          0x06d, 0, "ltr %ax")                                \
-    X(rdtsc,        0x06e, 0, "rdtsc")                                  \
-    X(rdpmc,        0x06f, 0, "rdpmc")                                  \
-    X(pushf,        0x070, 0, "pushfq")                                 \
-    X(popf,         0x071, 0, "popfq")                                  \
-    X(cpuid,        0x072, 0, "cpuid")                                  \
-    X(cpuid_66,     0x072, 0, ".byte 0x66; cpuid")                      \
-    X(iret,         0x074, 0, "iretq")                                  \
-    X(intn,         0x075, 0, "int $0x60")                              \
-    X(invd,         0x076, 0, "invd")                                   \
-    X(pause,        0x077, 0, "pause")                                  \
-    X(hlt,          0x078, 0, "hlt")                                    \
-    X(invlpg,       0x079, 0, "invlpg (%rax)")                          \
-    X(invlpg_long,  0x079, 0, "invlpg 0x12345678(%rax, %rcx, 8)")       \
-    X(invlpga,      0x07a, 0, ".byte 0x0f, 0x01, 0xdf")                 \
-    X(in8,          0x07b, 0, "in $0x80, %al")                          \
-    X(out8,         0x07b, 0, "out %al, $0x80")                         \
-    X(in32,         0x07b, 0x80, "in %dx, %eax")                        \
-    X(out16,        0x07b, 0x80, "out %ax, %dx")                        \
-    X(rdmsr,        0x07c, 0, "rdmsr")                                  \
-    X(wrmsr,        0x07c, 0, "wrmsr")                                  \
-    X(vmrun,        0x080, 0, "vmrun %rax")                             \
-    X(vmmcall,      0x081, 0, "vmmcall")                                \
-    X(vmload,       0x082, 0, "vmload %rax")                            \
-    X(vmsave,       0x083, 0, "vmsave %rax")                            \
-    X(stgi,         0x084, 0, "stgi")                                   \
-    X(clgi,         0x085, 0, "clgi")                                   \
-    X(rdtscp,       0x087, 0, "rdtscp")                                 \
-    X(icebp,        0x088, 0, ".byte 0xf1")                             \
-    X(wbinvd,       0x089, 0, "wbinvd")                                 \
-    X(monitor,      0x08a, 0, "monitor")                                \
-    X(mwait,        0x08b, 0, "mwait")                                  \
-    X(xsetbv,       0x08d, 0, "xsetbv")
+    X(read_cr0, 0x000, 0, "read of CR0", "mov %cr0, %rbx")              \
+    X(read_cr2, 0x002, 0, "read of CR2", "mov %cr2, %rbx")              \
+    X(read_cr3, 0x003, 0, "read of CR3", "mov %cr3, %rbx")              \
+    X(read_cr4, 0x004, 0, "read of CR4", "mov %cr4, %rbx")              \
+    X(read_cr8, 0x008, 0, "read of CR8", "mov %cr8, %rbx")              \
+    X(smsw, 0x000, 0, "smsw", "smsw %bx")                               \
+    X(write_cr0, 0x010, 0, "write to CR0", "mov %rax, %cr0")            \
+    X(write_cr2, 0x012, 0, "write to CR2", "mov %rax, %cr2")            \
+    X(write_cr3, 0x013, 0, "write to CR3", "mov %rax, %cr3")            \
+    X(write_cr4, 0x014, 0, "write to CR4", "mov %rax, %cr4")            \
+    X(write_cr8, 0x018, 0, "write to CR8", "mov %rax, %cr8")            \
+    X(clts, 0x010, 0, "clts", "clts")                                   \
+    X(lmsw, 0x010, 0, "lmsw", "lmsw %ax")                               \
+    X(read_dr0, 0x020, 0, "read of DR0", "mov %db0, %rbx")              \
+    X(read_dr7, 0x027, 0, "read of DR7", "mov %db7, %rbx")              \
+    X(write_dr0, 0x030, 0, "write to DR0", "mov %rax, %db0")            \
+    X(write_dr7, 0x037, 0, "write to DR7", "mov %rax, %db7")            \
+    X(sidt, 0x066, 0, "sidt", "sidt -64(%rsp)")                         \
+    X(sgdt, 0x067, 0, "sgdt", "sgdt -64(%rsp)")                         \
+    X(sldt, 0x068, 0, "sldt", "sldt %ebx")                              \
+    X(str, 0x069, 0, "str", "str %ebx")                                 \
+    X(lidt, 0x06a, 0, "lidt", "lidt -64(%rsp)")                         \
+    X(lgdt, 0x06b, 0, "lgdt", "lgdt -64(%rsp)")                         \
+    X(lldt, 0x06c, 0, "lldt", "lldt %ax")                               \
+    X(ltr, 0x06d, 0, "ltr", "ltr %ax")                                  \
+    X(rdtsc, 0x06e, 0, "rdtsc", "rdtsc")                                \
+    X(rdpmc, 0x06f, 0, "rdpmc", "rdpmc")                                \
+    X(pushf, 0x070, 0, "pushf", "pushfq")                               \
+    X(popf, 0x071, 0, "popf", "popfq")                                  \
+    X(cpuid, 0x072, 0, "cpuid", "cpuid")                                \
+    X(cpuid_66, 0x072, 0, "66h cpuid", ".byte 0x66; cpuid")             \
+    X(iret, 0x074, 0, "iret", "iretq")                                  \
+    X(intn, 0x075, 0, "int n", "int $0x60")                             \
+    X(invd, 0x076, 0, "invd", "invd")                                   \
+    X(pause, 0x077, 0, "pause", "pause")                                \
+    X(hlt, 0x078, 0, "hlt", "hlt")                                      \
+    X(invlpg, 0x079, 0, "invlpg", "invlpg (%rax)")                      \
+    X(invlpg_long, 0x079, 0, "invlpg, long form,",                      \
+      "invlpg 0x12345678(%rax, %rcx, 8)")                               \
+    X(invlpga, 0x07a, 0, "invlpga", ".byte 0x0f, 0x01, 0xdf")           \
+    X(in8, 0x07b, 0, "in, 8 bits,", "in $0x80, %al")                    \
+    X(out8, 0x07b, 0, "out, 8 bits,", "out %al, $0x80")                 \
+    X(in32, 0x07b, 0x80, "in, 32 bits,", "in %dx, %eax")                \
+    X(out16, 0x07b, 0x80, "out, 16 bits,", "out %ax, %dx")              \
+    X(rdmsr, 0x07c, 0, "rdmsr", "rdmsr")                                \
+    X(wrmsr, 0x07c, 0, "wrmsr", "wrmsr")                                \
+    X(vmrun, 0x080, 0, "vmrun", "vmrun %rax")                           \
+    X(vmmcall, 0x081, 0, "vmmcall", "vmmcall")                          \
+    X(vmload, 0x082, 0, "vmload", "vmload %rax")                        \
+    X(vmsave, 0x083, 0, "vmsave", "vmsave %rax")                        \
+    X(stgi, 0x084, 0, "stgi", "stgi")                                   \
+    X(clgi, 0x085, 0, "clgi", "clgi")                                   \
+    X(rdtscp, 0x087, 0, "rdtscp", "rdtscp")                             \
+    X(icebp, 0x088, 0, "icebp", ".byte 0xf1")                           \
+    X(wbinvd, 0x089, 0, "wbinvd", "wbinvd")                             \
+    X(monitor, 0x08a, 0, "monitor", "monitor")                          \
+    X(mwait, 0x08b, 0, "mwait", "mwait")                                \
+    X(xsetbv, 0x08d, 0, "xsetbv", "xsetbv")
 
-#define SNIPPET(name, exit_code, rdx, text)     CODE(ordinary_##name, text);
-#define ROW(name, exit_code, rdx, text)                                 \
-    { #name, &ordinary_##name, exit_code, rdx },
+#define SNIPPET(label, exit_code, rdx, name, text)                      \
+    CODE(ordinary_##label, text);
+#define ROW(label, exit_code, rdx, name, text)                          \
+    { name, &ordinary_##label, exit_code, rdx },
 
 ORDINARY(SNIPPET)
 
@@ -115,6 +126,27 @@ static void ordinary_intercepts(void)
                  this_vmcb()->next_rip - (u64)code->start);
         }
     }
+}
+
+/* APM2 15.7.1: for exits that are no instruction intercept nRIP is zero. */
+static void other_exits(void)
+{
+    struct regs regs = { .rcx = NOT_NESTED };
+    u64 exit_code;
+
+    *pte_at(boot_pml4, NOT_NESTED, 1) = NOT_NESTED_GPA | PTE_LEAF;
+    guest_reset();
+    this_vmcb()->next_rip = 1;
+    exit_code = guest_execute(&ud2_code, MODE_64, &regs);
+    report(guest_faulted(exit_code, &ud2_code, EXC_UD) &&
+           this_vmcb()->next_rip == 0,
+           "spec C.3 guest: nRIP is 0 after an intercepted exception");
+    this_vmcb()->next_rip = 1;
+    exit_code = guest_execute(&load_code, MODE_64, &regs);
+    report(guest_exited(exit_code, &load_code, EXIT_NPF) &&
+           this_vmcb()->exit_info_2 == NOT_NESTED_GPA &&
+           this_vmcb()->next_rip == 0,
+           "spec C.3 guest: nRIP is 0 after a nested page fault");
 }
 
 /* One INVLPGB with intercepts as the last guest_reset() and what followed. */
@@ -201,8 +233,8 @@ static void invlpgb_intercept(void)
     for (unsigned i = 0; i < ARRAY_SIZE(illegal); i++) {
         report(invlpgb_exits(illegal[i].rax, illegal[i].rcx, illegal[i].rdx,
                              EXIT_INVLPGB),
-               "spec C.2 guest: the INVLPGB intercept comes before the check of "
-               "%s (%s)", illegal[i].what, illegal[i].clause);
+               "spec C.2 guest: the INVLPGB intercept comes before the check "
+               "of %s (%s)", illegal[i].what, illegal[i].clause);
     }
     report(guest_exited(run_invlpgb(&invlpgb_67, MODE_64, 0, 0, 0), &invlpgb_67,
                         EXIT_INVLPGB) && next_rip_is(&invlpgb_67),
@@ -246,8 +278,8 @@ static void invlpgb_illegal_intercept(void)
            "spec C.1 guest: with both intercepts a legal form exits with A0h");
     report(invlpgb_exits(BIT(6), 0, 0, EXIT_INVLPGB) ||
            invlpgb_exits(BIT(6), 0, 0, EXIT_INVLPGB_ILLEGAL),
-           "spec C.2 guest: with both intercepts an illegal form exits with A0h "
-           "or A1h");
+           "spec C.2 guest: with both intercepts an illegal form exits with "
+           "A0h or A1h");
 }
 
 static void tlbsync_intercept(void)
@@ -367,6 +399,11 @@ void test_exits(void)
         return;
     }
     ordinary_intercepts();
+    if (machine.nrips) {
+        other_exits();
+    } else {
+        skip("no NRIPS", "spec C.3 guest: nRIP of other exits");
+    }
     if (machine.invpcid) {
         invpcid_intercept();
     } else {

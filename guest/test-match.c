@@ -107,15 +107,18 @@ struct range {
     const char *text;
     u64 offset;                 /* in the window */
     bool step_2m;
-    bool max;                   /* maximal count, else 0 */
+    u32 pages;                  /* MAX_PAGES: as many as may be */
 };
+
+#define MAX_PAGES       0x10000
 
 static void check_range(const struct range *r, enum window w, u64 flags,
                         const char *kind)
 {
     u64 step = r->step_2m ? SIZE_2M : PAGE_SIZE;
     u64 room = (SIZE_1G - r->offset) / step;
-    u64 pages = r->max ? machine.count_max + 1 : 1;
+    u64 max = machine.count_max + 1;
+    u64 pages = r->pages < max ? r->pages : max;
     struct experiment e = { .window = w };
     struct operands o = {
         .rax = flags | INVLPGB_VA | window_probe(w, r->offset),
@@ -133,28 +136,29 @@ static void check_range(const struct range *r, enum window w, u64 flags,
 static void check_ranges(void)
 {
     static const struct range small[] = {
-        { "one 4 KiB page", 5 * PAGE_SIZE, false, false },
-        { "maximal count", 5 * PAGE_SIZE, false, true },
+        { "one 4 KiB page", 5 * PAGE_SIZE, false, 1 },
+        { "two 4 KiB pages", 5 * PAGE_SIZE, false, 2 },
+        { "maximal count", 5 * PAGE_SIZE, false, MAX_PAGES },
         { "maximal count over the end of a page table", SIZE_2M - PAGE_SIZE,
-          false, true },
-        { "2 MiB step, count 0", 3 * SIZE_2M, true, false },
-        { "2 MiB step, maximal count", 0, true, true },
+          false, MAX_PAGES },
+        { "2 MiB step, count 0", 3 * SIZE_2M, true, 1 },
+        { "2 MiB step, maximal count", 0, true, MAX_PAGES },
         { "2 MiB step from within a unit", 5 * SIZE_2M + 7 * PAGE_SIZE, true,
-          true },
+          MAX_PAGES },
     };
     static const struct range large[] = {
-        { "one 2 MiB page", 3 * SIZE_2M, true, false },
-        { "maximal count of 2 MiB pages", 0, true, true },
+        { "one 2 MiB page", 3 * SIZE_2M, true, 1 },
+        { "maximal count of 2 MiB pages", 0, true, MAX_PAGES },
         { "4 KiB step inside a 2 MiB page", 7 * SIZE_2M + 9 * PAGE_SIZE, false,
-          false },
+          1 },
     };
     static const struct range huge[] = {
-        { "4 KiB step inside a 1 GiB page", 9 * PAGE_SIZE, false, false },
-        { "2 MiB step inside a 1 GiB page", 0, true, false },
+        { "4 KiB step inside a 1 GiB page", 9 * PAGE_SIZE, false, 1 },
+        { "2 MiB step inside a 1 GiB page", 0, true, 1 },
     };
     static const struct range top[] = {
         { "the last page of the address space", SIZE_1G - PAGE_SIZE, false,
-          false },
+          1 },
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(small); i++) {

@@ -142,8 +142,8 @@ static void invpcid_rules(void)
     }
     set_pcide_here(false);
 
-    report(invpcid_page_fault(UNMAPPED, UNMAPPED), "APM3 INVPCID %s: an operand "
-           "that is not mapped is #PF", here());
+    report(invpcid_page_fault(UNMAPPED, UNMAPPED), "APM3 INVPCID %s: an "
+           "operand that is not mapped is #PF", here());
     report(invpcid_page_fault(UNMAPPED - 8, UNMAPPED), "APM3 INVPCID %s: an "
            "operand whose second half is not mapped is #PF", here());
     report(ends_with(&invpcid_memory, MODE_64, 2, NON_CANONICAL, EXC_GP),

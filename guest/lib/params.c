@@ -42,7 +42,9 @@ static bool ends(char c)
 const char *params_unknown(void)
 {
     for (const char *w = words; *w; w++) {
-        if ((w == words || w[-1] == ' ') && *w != ' ' && !looked_at[w - words]) {
+        bool starts = *w != ' ' && (w == words || w[-1] == ' ');
+
+        if (starts && !looked_at[w - words]) {
             return w;
         }
     }
