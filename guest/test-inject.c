@@ -4,8 +4,8 @@
 
 #define ROUNDS          10
 
-/* Where guests of this file begin and, by next_rip, go on. */
-CODE(begin, "ud2");
+/* Where guests of this file begin and, by next_rip, go on; both end them. */
+CODE(begin, "vmmcall");
 CODE(go_on, "vmmcall");
 
 #define PIC_1           0x20            /* command; mask at the next port */

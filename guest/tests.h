@@ -13,12 +13,12 @@
 void test_cpuid(void);
 void test_encoding(void);
 void test_privilege(void);
+void test_control_registers(void);
+void test_pcid(void);
 void test_operands(void);
 void test_random(void);
 void test_match(void);
 void test_order(void);
-void test_pcid(void);
-void test_control_registers(void);
 void test_exits(void);
 void test_asid(void);
 void test_inject(void);

@@ -146,6 +146,7 @@ void apic_write(unsigned reg, u32 v);
 #define APIC_EOI        0xb0
 #define APIC_SVR        0xf0
 #define APIC_ICR_LOW    0x300
+#define APIC_TO_SELF    0x44000
 #define APIC_ICR_HIGH   0x310
 #define APIC_LVT_LINT0  0x350
 #define APIC_EXTINT     0x700
