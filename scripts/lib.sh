@@ -65,7 +65,7 @@ fill_cached() {
 git() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 command git \
 		-c safe.directory='*' -c core.autocrlf=false -c core.quotePath=true \
-		-c gc.auto=0 -c advice.detachedHead=false "$@"
+		-c gc.auto=0 -c init.templateDir= -c advice.detachedHead=false "$@"
 }
 
 projects() {

@@ -29,7 +29,7 @@ toy_sources() {
 publish() {
 	local version file entry
 	rm -rf debian
-	mkdir -p debian/pool debian/dists/trixie/main/source debian/dists/trixie-backports/main/binary-amd64
+	mkdir -p debian/pool debian/dists/trixie{,-backports}/main/{source,binary-amd64}
 	for version; do
 		toy_sources "$version"
 		file=debian/pool/toy_$version+ds.orig.tar.xz
@@ -53,18 +53,23 @@ publish() {
 			>>debian/dists/trixie/main/source/Sources
 		rm -r deb "toy-$version"
 	done
+	: >debian/dists/trixie-backports/main/source/Sources
 	release trixie main/source/Sources
-	release trixie-backports main/binary-amd64/Packages
+	release trixie-backports main/source/Sources main/binary-amd64/Packages
 }
 
 sum() {
 	sha256sum <"$1" | cut -c1-64
 }
 
+# release SUITE INDEX...
 release() {
-	local file=debian/dists/$1/$2
-	printf 'Origin: Debian\nSuite: %s\nCodename: %s\nDate: %s\nArchitectures: amd64\nComponents: main\nSHA256:\n %s %s %s\n' \
-		"$1" "$1" "$(LC_ALL=C date -u -R)" "$(sum "$file")" "$(stat -c %s "$file")" "$2" >"debian/dists/$1/Release"
+	local suite=debian/dists/$1 file
+	printf '%s\n' 'Origin: Debian' "Suite: $1" "Codename: $1" "Date: $(LC_ALL=C date -u -R)" \
+		'Architectures: amd64' 'Components: main' SHA256: >"$suite/Release"
+	for file in "${@:2}"; do
+		printf ' %s %s %s\n' "$(sum "$suite/$file")" "$(stat -c %s "$suite/$file")" "$file" >>"$suite/Release"
+	done
 }
 
 # Make the directory that a test is in a copy of the toy project.
@@ -76,7 +81,8 @@ toy() {
 toy_environment() {
 	mkdir -p apt
 	printf 'deb [trusted=yes] file:%s stable main\n' "$PWD/debian" >apt/sources.list
-	printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "%s";\n' "$PWD/apt/sources.list" "$PWD/apt/parts" >apt/apt.conf
+	printf 'Dir::%s "%s";\n' Etc::sourcelist "$PWD/apt/sources.list" Etc::sourceparts "$PWD/apt/parts" \
+		State::lists "$PWD/apt/lists" Cache "$PWD/apt/cache" >apt/apt.conf
 	export APT_CONFIG=$PWD/apt/apt.conf XDG_CACHE_HOME=$PWD/cache
 	hooks=$PWD/repo/hooks/toy scripts=$PWD/repo/scripts
 }

@@ -86,10 +86,14 @@ static inline bool kvm_gva_access_in_progress(struct kvm_vcpu *vcpu)
  * that of the last MMIO access.  Both were translated before KVM announced the
  * access.  Whoever has requested a flush of the guest's TLB since then may not
  * be waiting for this vCPU.
+ *
+ * There is no choice if the page tables are encrypted.  KVM then emulates nothing
+ * but accesses to emulated devices.
  */
 static inline bool kvm_may_use_known_gpa(struct kvm_vcpu *vcpu)
 {
-	return !kvm_test_request(KVM_REQ_TLB_FLUSH_GUEST, vcpu);
+	return vcpu->arch.guest_pt_encrypted ||
+	       !kvm_test_request(KVM_REQ_TLB_FLUSH_GUEST, vcpu);
 }
 
 #endif /* ARCH_X86_KVM_GVA_ACCESS_H */
