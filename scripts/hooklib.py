@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "invlpgb"
 
 
 class Refusal(Exception):

@@ -58,7 +58,7 @@ test_a_killed_run_leaves_nothing_half_written() {
 	await compgen -G 'cache/invlpgb/bases/*.partial'
 	kill -KILL -- "-$held"
 	same "$(compgen -G 'cache/invlpgb/bases/*.git' || true)" ''
-	echo half | tee cache/invlpgb/bases/*.partial/half
+	for partial in cache/invlpgb/bases/*.partial; do echo half >"$partial/half"; done
 	"$scripts/fetch-base" toy
 	same "$(compgen -G 'cache/invlpgb/bases/*/half' || true)" ''
 	same "$(compgen -G 'cache/invlpgb/*/*.partial' || true)" ''
