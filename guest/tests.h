@@ -23,6 +23,7 @@ void test_exits(void);
 void test_asid(void);
 void test_inject(void);
 void test_ferr(void);
+void test_migration(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);
