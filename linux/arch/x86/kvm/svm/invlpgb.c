@@ -174,6 +174,8 @@ void svm_invlpgb_recalc_intercepts(struct kvm_vcpu *vcpu)
 }
 
 /*
+ * Neither instruction exists in real mode.
+ *
  * L2 never has the instructions: vmcb02 does not enable them, as L1 has no
  * TlbiCtl with which to ask for it.  But L0's intercepts, which are merged into
  * vmcb02, take precedence over the resulting #UD, so that L2's attempts arrive
@@ -181,7 +183,7 @@ void svm_invlpgb_recalc_intercepts(struct kvm_vcpu *vcpu)
  */
 static bool svm_has_invlpgb(struct kvm_vcpu *vcpu)
 {
-	return !is_guest_mode(vcpu) &&
+	return is_protmode(vcpu) && !is_guest_mode(vcpu) &&
 	       guest_cpu_cap_has(vcpu, X86_FEATURE_INVLPGB);
 }
 
@@ -207,8 +209,7 @@ static bool svm_invlpgb_address_size_valid(struct kvm_vcpu *vcpu)
 /* Return the vector of the exception that the guest takes instead, or -1. */
 static int svm_emulate_invlpgb(struct kvm_vcpu *vcpu)
 {
-	if (!svm_has_invlpgb(vcpu) || !is_protmode(vcpu) ||
-	    !svm_invlpgb_address_size_valid(vcpu))
+	if (!svm_has_invlpgb(vcpu) || !svm_invlpgb_address_size_valid(vcpu))
 		return UD_VECTOR;
 
 	if (!kvm_invlpgb(vcpu, kvm_rax_read(vcpu), kvm_ecx_read(vcpu),

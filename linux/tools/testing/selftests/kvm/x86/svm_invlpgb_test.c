@@ -16,8 +16,8 @@
  *     - any ASID, any address, and values of unused fields are accepted
  *     - RIP is on the instruction if it faults, and behind it if not
  *     - every INVLPGB exits, and is counted as legal or illegal
- * o INVLPGB uses EAX in 32-bit code, and #UDs for a 16-bit address size and in
- *   real mode
+ * o INVLPGB uses EAX in 32-bit code, and #UDs for a 16-bit address size
+ * o Both instructions #UD in real mode
  * o Both instructions raise the single-step #DB and end an interrupt shadow
  * o After INVLPGB and TLBSYNC, for every way to select a page:
  *     - another vCPU reads the new page
@@ -353,6 +353,7 @@ static void test_modes(void)
 {
 	static const u8 insn[] = { 0x0f, 0x01, 0xfe };
 	static const u8 insn_addr[] = { 0x67, 0x0f, 0x01, 0xfe };
+	static const u8 sync[] = { 0x0f, 0x01, 0xff };
 	const u64 illegal = BIT(6);
 
 	TEST_ASSERT_EQ(raw_run(RAW_64, insn, sizeof(insn), 0), RETIRED);
@@ -364,6 +365,11 @@ static void test_modes(void)
 
 	TEST_ASSERT_EQ(raw_run(RAW_16, insn, sizeof(insn), 0), UD_VECTOR);
 	TEST_ASSERT_EQ(raw_run(RAW_REAL, insn, sizeof(insn), 0), UD_VECTOR);
+	TEST_ASSERT_EQ(raw_run(RAW_REAL, insn_addr, sizeof(insn_addr), 0), UD_VECTOR);
+
+	TEST_ASSERT_EQ(raw_run(RAW_32, sync, sizeof(sync), 0), RETIRED);
+	TEST_ASSERT_EQ(raw_run(RAW_16, sync, sizeof(sync), 0), RETIRED);
+	TEST_ASSERT_EQ(raw_run(RAW_REAL, sync, sizeof(sync), 0), UD_VECTOR);
 }
 
 /* Single step and interrupt shadow ---------------------------------------- */
