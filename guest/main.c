@@ -12,6 +12,7 @@
  *   run=GROUP[,GROUP...]   these groups only; without it all but "migration",
  *                          which waits for somebody to migrate the machine
  *   seed=N count=N         for the random test
+ *   strict=1               the machine has QEMU's strict TLB model
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
  */
 #include "tests.h"
@@ -40,6 +41,7 @@ static const struct group {
     { "asid", test_asid },
     { "inject", test_inject },
     { "ferr", test_ferr },
+    { "hypervisor", test_hypervisor },
     { "migration", test_migration, .on_request = true },
 };
 

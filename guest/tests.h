@@ -24,6 +24,7 @@ void test_asid(void);
 void test_inject(void);
 void test_ferr(void);
 void test_migration(void);
+void test_hypervisor(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);

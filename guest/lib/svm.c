@@ -65,6 +65,23 @@ void npt_map(u64 gpa, u64 hpa)
     *pte_at(npt_pml4, gpa, 1) = hpa | PTE_LEAF;
 }
 
+u64 npt_clone(u64 gpa, u64 hpa)
+{
+    u64 *root = page_alloc(), *table = root;
+
+    npt_map(gpa, gpa);
+    memcpy(root, npt_pml4, PAGE_SIZE);
+    for (unsigned level = 4; level > 1; level--) {
+        u64 *entry = &table[gpa >> (12 + 9 * (level - 1)) & 511];
+
+        table = page_alloc();
+        memcpy(table, (u64 *)(*entry & PTE_ADDRESS), PAGE_SIZE);
+        *entry = (u64)table | PTE_TABLE;
+    }
+    table[gpa >> 12 & 511] = hpa | PTE_LEAF;
+    return (u64)root;
+}
+
 void svm_init(void *unused)
 {
     struct cpu *c = this_cpu();

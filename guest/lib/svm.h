@@ -149,6 +149,12 @@ bool guest_faulted(u64 exit_code, const struct code *code, unsigned vector);
 /* Guest-physical @gpa now is host-physical @hpa, in all guests; no flush. */
 void npt_map(u64 gpa, u64 hpa);
 
+/*
+ * The nested CR3 of other tables, which differ in one page: @gpa is @hpa.
+ * Later calls of npt_map() may show in them or not.
+ */
+u64 npt_clone(u64 gpa, u64 hpa);
+
 /* All other CPUs go on waiting for work, as guests; and back. */
 void others_enter_guest(void);
 void others_leave_guest(void);

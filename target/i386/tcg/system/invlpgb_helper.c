@@ -18,6 +18,7 @@
 #include "exec/helper-proto.h"
 #include "exec/cputlb.h"
 #include "tcg/helper-tcg.h"
+#include "tcg/tlb_tagged.h"
 #include "target/i386/trace.h"
 
 #define RAX_VA_VALID            (1U << 0)
@@ -114,8 +115,7 @@ static bool operands_to_range(CPUX86State *env, uint32_t aflag, uint64_t rax,
         return false;
     }
     *first = QEMU_ALIGN_DOWN(rax & RAX_VA, step);
-    *last = ROUND_UP((rax & RAX_VA) + 1, step) +
-            (ecx & ECX_COUNT) * step - 1;
+    *last = ROUND_UP((rax & RAX_VA) + ((ecx & ECX_COUNT) + 1) * step, step) - 1;
     if (aflag != MO_64) {
         return *last <= UINT32_MAX;
     }
@@ -189,6 +189,32 @@ void x86_flush_pending_tlbi(CPUState *cs)
     flush_range(cs, first, last);
 }
 
+/* Called on the thread of @cs. */
+static void publish_range(CPUState *cs, vaddr first, vaddr last)
+{
+    CPUState *other;
+
+    WITH_QEMU_LOCK_GUARD(&pending_lock) {
+        CPU_FOREACH(other) {
+            if (other != cs) {
+                pending_add(&cpu_env(other)->pending_tlbi, first, last);
+            }
+        }
+    }
+    flush_range(cs, first, last);
+}
+
+/*
+ * Let the INVLPGBs of a CPU that has the strict TLB model take effect.  No
+ * CPU executes guest code, hence none can fill softmmu from an entry of the
+ * model between its own flush and the end of the entry.
+ */
+static void deliver_work(CPUState *cs, run_on_cpu_data data)
+{
+    x86_tagged_tlb_deliver(X86_CPU(cs));
+    publish_range(cs, 1, 0);
+}
+
 /*
  * INVLPGB.  Translation has checked CPUID, the mode and CPL.  The intercept
  * has priority over all other exceptions, the one of an instruction that is
@@ -196,7 +222,7 @@ void x86_flush_pending_tlbi(CPUState *cs)
  */
 void helper_invlpgb(CPUX86State *env, uint32_t aflag)
 {
-    CPUState *cs = env_cpu(env), *other;
+    CPUState *cs = env_cpu(env);
     uint64_t rax = env->regs[R_EAX];
     uint32_t ecx = env->regs[R_ECX];
     uint32_t edx = env->regs[R_EDX];
@@ -218,23 +244,30 @@ void helper_invlpgb(CPUX86State *env, uint32_t aflag)
 
     trace_x86_invlpgb(cs->cpu_index, in_guest(env), rax, ecx, edx);
 
+    if (x86_tagged_tlb_active(env)) {
+        if (x86_tagged_tlb_invlpgb(env, rax, ecx, edx)) {
+            async_safe_run_on_cpu(cs, deliver_work, RUN_ON_CPU_NULL);
+        }
+        return;
+    }
+
     if (!operands_to_range(env, aflag, rax, ecx, &first, &last)) {
         first = 1;
         last = 0;
     }
-    WITH_QEMU_LOCK_GUARD(&pending_lock) {
-        CPU_FOREACH(other) {
-            if (other != cs) {
-                pending_add(&cpu_env(other)->pending_tlbi, first, last);
-            }
-        }
-    }
-    flush_range(cs, first, last);
+    publish_range(cs, first, last);
 }
 
-/* Runs while no CPU executes guest code, and that is all that is needed. */
+/*
+ * Runs while no CPU executes guest code, and without the strict TLB model
+ * that is all that is needed.
+ */
 static void tlbsync_work(CPUState *cs, run_on_cpu_data data)
 {
+    if (x86_tagged_tlb_active(cpu_env(cs)) &&
+        x86_tagged_tlb_sync_completes(cpu_env(cs))) {
+        deliver_work(cs, data);
+    }
     trace_x86_tlbsync(cs->cpu_index);
 }
 

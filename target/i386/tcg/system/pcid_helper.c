@@ -15,6 +15,7 @@
 #include "exec/cpu_ldst.h"
 #include "exec/cputlb.h"
 #include "tcg/helper-tcg.h"
+#include "tcg/tlb_tagged.h"
 
 #define CR3_PCID_MASK           0xfffULL
 #define CR3_NOFLUSH_MASK        (1ULL << 63)
@@ -39,6 +40,16 @@ void pcid_check_cr0(CPUX86State *env, target_ulong new_cr0, uintptr_t retaddr)
     if ((env->cr[4] & CR4_PCIDE_MASK) && !(new_cr0 & CR0_PG_MASK)) {
         raise_exception_err_ra(env, EXCP0D_GPF, 0, retaddr);
     }
+}
+
+/**
+ * pcid_cr3_keeps_tlb: does a MOV to CR3 keep the translations of its PCID?
+ * @env: CPU state
+ * @new_cr3: source operand
+ */
+bool pcid_cr3_keeps_tlb(CPUX86State *env, target_ulong new_cr3)
+{
+    return (env->cr[4] & CR4_PCIDE_MASK) && (new_cr3 & CR3_NOFLUSH_MASK);
 }
 
 /**
@@ -127,4 +138,5 @@ void helper_invpcid(CPUX86State *env, target_ulong type, target_ulong desc)
     } else {
         tlb_flush(env_cpu(env));
     }
+    x86_tagged_tlb_invpcid(env, type, pcid, addr);
 }

@@ -12,7 +12,9 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "exec/cputlb.h"
+#include "exec/helper-proto.h"
 #include "tcg/helper-tcg.h"
+#include "tcg/tlb_tagged.h"
 
 /**
  * svm_asid_valid: is this an ASID that VMRUN accepts?
@@ -47,12 +49,20 @@ bool svm_tlb_control_valid(CPUX86State *env, uint8_t tlb_control)
 
 /**
  * svm_tlb_control: do what VMRUN's TLB_CONTROL asks for
- * @env: CPU state; the guest's CR0, CR3 and CR4 are loaded
+ * @env: CPU state; the guest's ASID, CR0, CR3 and CR4 are loaded
  * @tlb_control: a valid encoding
  */
 void svm_tlb_control(CPUX86State *env, uint8_t tlb_control)
 {
     if (tlb_control != TLB_CONTROL_DO_NOTHING) {
         tlb_flush(env_cpu(env));
+        x86_tagged_tlb_vmrun(env, tlb_control);
     }
+}
+
+/* INVLPGA.  Translation has checked EFER.SVME, CPL and the intercept. */
+void helper_invlpga(CPUX86State *env, target_ulong addr, uint32_t asid)
+{
+    tlb_flush_page(env_cpu(env), addr);
+    x86_tagged_tlb_invlpga(env, addr, asid);
 }
