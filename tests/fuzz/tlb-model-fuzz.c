@@ -187,7 +187,7 @@ static void print_operation(const struct operation *op)
     switch (op->action) {
     case INSERT:
     case INSERT_RUN:
-        printf("%s asid %#x pcid %#x %s%s %#" PRIx64 " size %u stage 1 %u\n",
+        printf("%s asid 0x%x pcid 0x%x %s%s 0x%" PRIx64 " size %u stage 1 %u\n",
                actions[op->action], e->asid, e->pcid,
                e->kind == X86_TLB_NESTED ? "nested" : "linear",
                e->global ? " global" : "", e->addr, e->shift, e->stage1_shift);
@@ -197,15 +197,15 @@ static void print_operation(const struct operation *op)
     case PENDING_BURST:
         printf("%s %s ", actions[op->action], types[op->inv.type]);
         if (op->inv.type == NAIVE_INVLPGB) {
-            printf("rax %#" PRIx64 " ecx %#x edx %#x la57 %d\n", op->inv.rax,
+            printf("rax 0x%" PRIx64 " ecx 0x%x edx 0x%x la57 %d\n", op->inv.rax,
                    op->inv.ecx, op->inv.edx, op->inv.la57);
         } else {
-            printf("asid %#x pcid %#x address %#" PRIx64 " variant %u\n",
+            printf("asid 0x%x pcid 0x%x address 0x%" PRIx64 " variant %u\n",
                    op->inv.asid, op->inv.pcid, op->inv.addr, op->inv.variant);
         }
         return;
     default:
-        printf("%s asid %#x pcid %#x kind %u address %#" PRIx64 "\n",
+        printf("%s asid 0x%x pcid 0x%x kind %u address 0x%" PRIx64 "\n",
                actions[op->action], op->context.asid, op->context.pcid,
                op->context.kind, op->addr);
     }
@@ -215,7 +215,7 @@ static void differ(struct run *run, const char *what, uint64_t a, uint64_t b)
 {
     if (!run->difference[0]) {
         snprintf(run->difference, sizeof(run->difference),
-                 "%s: model %#" PRIx64 ", naive %#" PRIx64, what, a, b);
+                 "%s: model 0x%" PRIx64 ", naive 0x%" PRIx64, what, a, b);
     }
 }
 
@@ -515,8 +515,6 @@ static void print_records(const struct record *records, size_t n)
 
 #ifdef TLB_MODEL_LIBFUZZER
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t n = MIN(size / sizeof(struct record), EPISODE);
@@ -572,29 +570,29 @@ static uint64_t random_next(uint64_t *state)
 int main(int argc, char **argv)
 {
     static struct record records[EPISODE];
-    uint64_t seed = g_get_real_time(), operations = 10000000, done, state;
-    uint64_t report = 0;
-    int64_t start = g_get_monotonic_time();
+    int64_t seed = g_get_real_time(), operations = 10000000;
+    int64_t start = g_get_monotonic_time(), done, report = 0;
+    GOptionEntry options[] = {
+        { "seed", 0, 0, G_OPTION_ARG_INT64, &seed,
+          "what the sequences are made from", "N" },
+        { "operations", 0, 0, G_OPTION_ARG_INT64, &operations,
+          "how many to try", "N" },
+        { NULL }
+    };
+    GOptionContext *context = g_option_context_new(NULL);
+    GError *error = NULL;
+    uint64_t state;
     double seconds;
     char why[200];
     size_t n;
-    int i;
 
-    for (i = 1; i < argc; i++) {
-        char *end = NULL;
-
-        if (i + 1 < argc && g_str_equal(argv[i], "--seed")) {
-            seed = strtoull(argv[++i], &end, 0);
-        } else if (i + 1 < argc && g_str_equal(argv[i], "--operations")) {
-            operations = strtoull(argv[++i], &end, 0);
-        }
-        if (!end || *end) {
-            fprintf(stderr, "usage: %s [--seed N] [--operations N]\n",
-                    argv[0]);
-            return 2;
-        }
+    g_option_context_add_main_entries(context, options, NULL);
+    if (!g_option_context_parse(context, &argc, &argv, &error)) {
+        fprintf(stderr, "%s\n", error->message);
+        return 2;
     }
-    printf("seed %" PRIu64 "\n", seed);
+    g_option_context_free(context);
+    printf("seed %" PRId64 "\n", seed);
     fflush(stdout);
 
     state = seed;
@@ -608,19 +606,19 @@ int main(int argc, char **argv)
         if (n) {
             n = minimise(records, n);
             run_records(records, n, why);
-            printf("seed %" PRIu64 ", operation %" PRIu64 ": %s\n", seed,
+            printf("seed %" PRId64 ", operation %" PRId64 ": %s\n", seed,
                    done, why);
             print_records(records, n);
             return 1;
         }
         if (done >= report) {
-            fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations\n", done,
+            fprintf(stderr, "%" PRId64 " of %" PRId64 " operations\n", done,
                     operations);
             report += operations / 10 + 1;
         }
     }
     seconds = (g_get_monotonic_time() - start) / 1e6;
-    printf("%" PRIu64 " operations, no difference, %.1f s, %.0f per second\n",
+    printf("%" PRId64 " operations, no difference, %.1f s, %.0f per second\n",
            done, seconds, done / seconds);
     return 0;
 }

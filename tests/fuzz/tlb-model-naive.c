@@ -102,8 +102,9 @@ static bool invlpgb_reaches(const struct naive_translation *t,
     wide step = op->ecx >> 31 ? 0x200000 : 0x1000;
     wide from = op->rax - op->rax % 0x1000;
     wide to = from + step * (1 + op->ecx % 0x10000) - 1;
+    int half_from = half(from, op->la57), half_to = half(to, op->la57);
 
-    if (half(from, op->la57) < 0 || half(to, op->la57) != half(from, op->la57)) {
+    if (half_from < 0 || half_from != half_to) {
         return true;
     }
     return !(t->page_end < from || to < t->page_start);
