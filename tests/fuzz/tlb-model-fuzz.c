@@ -284,6 +284,9 @@ static void compare_sets(struct run *run, unsigned may_miss)
         differ(run, "number of entries", stats.live, run->naive.n);
         return;
     }
+    if (run->capacity && stats.live > run->capacity) {
+        differ(run, "more than the capacity", stats.live, run->capacity);
+    }
     if (v.n < run->naive.n) {
         qsort(v.seen, v.n, sizeof(v.seen[0]), by_value);
         for (i = 0; i < run->naive.n; ) {

@@ -96,8 +96,8 @@ static uint32_t live(const X86TLBModel *model)
 
 /*
  * A population in which any two differ in what an invalidation may look at.
- * Capital letters are HERE or on the next page, small ones ELSEWHERE; that of
- * N is HERE only as a number.
+ * Capital letters are HERE or on the next page, small ones ELSEWHERE; N is HERE
+ * only as a number.
  */
 static const char letters[] = "ABCDGHabcdghNn";
 
@@ -110,7 +110,7 @@ static X86TLBModel *populate(void)
         linear(1, 1, ELSEWHERE, 12), linear(1, 2, ELSEWHERE, 12),
         linear(2, 1, ELSEWHERE, 12), linear(0, 1, ELSEWHERE, 12),
         global(1, ELSEWHERE + SIZE_4K, 12), global(2, ELSEWHERE + SIZE_4K, 12),
-        nested(1, HERE, 12), nested(2, HERE, 12),
+        nested(1, HERE, 12), nested(2, 5 * SIZE_4K, 12),
     };
     X86TLBModel *model = x86_tlb_model_new(0, 0);
     unsigned i;
@@ -178,9 +178,11 @@ static void test_lookup_tags(void)
     g_assert_cmpuint(lookup(model, 2, 1, HERE)->sequence, ==, 'C');
     g_assert_cmpuint(lookup(model, 0, 1, HERE)->sequence, ==, 'D');
     g_assert_cmpuint(lookup_nested(model, 1, HERE)->sequence, ==, 'N');
-    g_assert_cmpuint(lookup_nested(model, 2, HERE)->sequence, ==, 'n');
+    g_assert_cmpuint(lookup_nested(model, 2, 5 * SIZE_4K)->sequence, ==,
+                     'n');
     g_assert_null(lookup(model, 1, 3, HERE));
     g_assert_null(lookup(model, 3, 1, HERE));
+    g_assert_null(lookup(model, 2, 1, 5 * SIZE_4K));
     g_assert_null(lookup_nested(model, 0, HERE));
     g_assert_cmpuint(lookup(model, 1, 1, HERE + 0xfff)->sequence, ==, 'A');
     g_assert_null(lookup(model, 1, 1, HERE - 1));
@@ -190,11 +192,16 @@ static void test_lookup_tags(void)
 static void test_lookup_global(void)
 {
     X86TLBModel *model = populate();
+    unsigned asid;
 
     g_assert_cmpuint(lookup(model, 1, 1, HERE + SIZE_4K)->sequence, ==, 'G');
     g_assert_cmpuint(lookup(model, 1, 77, HERE + SIZE_4K)->sequence, ==, 'G');
     g_assert_cmpuint(lookup(model, 2, 77, HERE + SIZE_4K)->sequence, ==, 'H');
     g_assert_null(lookup(model, 0, 1, HERE + SIZE_4K));
+    /* So many that some meet the global entries in the hash table. */
+    for (asid = 3; asid < 1000; asid++) {
+        g_assert_null(lookup(model, asid, 1, HERE + SIZE_4K));
+    }
     x86_tlb_model_free(model);
 }
 

@@ -45,18 +45,18 @@ typedef struct Space Space;
 /**
  * Node: an entry of the model
  * @entry: what the caller sees; first, to get from it to the node
+ * @link: its place in the lists; @pprev is what points to this node
  * @context: whose it is
  * @index: its place in the array of all entries
- * @link: its place in the lists; @pprev is what points to this node
  */
 struct Node {
     X86TLBEntry entry;
-    Context *context;
-    uint32_t index;
     struct {
         Node *next;
         Node **pprev;
     } link[N_LISTS];
+    Context *context;
+    uint32_t index;
 };
 
 /**

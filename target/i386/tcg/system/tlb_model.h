@@ -47,10 +47,10 @@ typedef enum X86TLBKind {
  * @pcid: 0 to 0xfff.  Not compared if @global; 0 if @kind is nested.
  * @kind: an X86TLBKind
  * @shift: log2 of the size: 12, 21, 22 or 30
- * @stage1_shift: log2 of the size of stage 1's page; not less than @shift.
- *     With nested paging an entry has the smaller size of both stages.  What
- *     invalidates any address of stage 1's page invalidates all its
- *     fragments, since software knows of one page only.
+ * @stage1_shift: log2 of the size of stage 1's page, not less than @shift;
+ *     @shift if there is no stage 1.  With nested paging an entry has the
+ *     smaller size of both stages.  What invalidates any address of stage 1's
+ *     page invalidates all its fragments: software knows of one page only.
  * @global: valid for all PCIDs of @asid, and of no other ASID (spec B.2)
  */
 typedef struct X86TLBEntry {
