@@ -528,7 +528,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n = run_records(records, n, why);
     if (n) {
         print_records(records, n);
-        fprintf(stderr, "%s\n", why);
+        printf("%s\n", why);
+        fflush(stdout);
         abort();
     }
     return 0;

@@ -335,7 +335,7 @@ typedef void X86TLBEntryFunc(const X86TLBEntry *entry, void *opaque);
 void x86_tlb_model_foreach(const X86TLBModel *model, X86TLBEntryFunc *func,
                            void *opaque);
 
-/* More than a Linux kernel has in flight before it executes TLBSYNC. */
+/* Linux has up to 33 in flight, if the count maximum is 0 (spec G.2). */
 #define X86_TLB_PENDING_MAX     64
 
 /**
