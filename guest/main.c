@@ -47,6 +47,13 @@ static const struct group {
 
 void boot_main(const struct pvh_start_info *info);
 
+bool strict(void)
+{
+    u64 value = 0;
+
+    return param_number("strict", &value) && value;
+}
+
 bool skip_without_invlpgb(const char *clause)
 {
     if (!machine.invlpgb) {

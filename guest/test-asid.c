@@ -130,6 +130,36 @@ static void tlb_control(void)
            "spec C.1 host: TLB_CONTROL 7 drops the guest's non-global entries");
 }
 
+static void by_invlpga(void *asid)
+{
+    invlpga(window_probe(WINDOW_4K, 0), *(u32 *)asid);
+}
+
+static bool invlpga_reaches(u32 asid)
+{
+    struct experiment e = {
+        .window = WINDOW_4K,
+        .alone = true,
+        .through = guest_call,
+        .invalidate = by_invlpga,
+        .arg = &asid,
+    };
+
+    add_probe(&e, 0);
+    guest_reset();
+    return experiment(&e);
+}
+
+static void host_invlpga(void)
+{
+    report(invlpga_reaches(GUEST_ASID),
+           "APM2 15.16.2 host: INVLPGA drops an address of the guest's ASID");
+    if (strict()) {
+        report(!invlpga_reaches(GUEST_ASID + 1),
+               "APM2 15.16.2 host: INVLPGA leaves other ASIDs alone");
+    }
+}
+
 struct operands {
     u64 rax;
     u32 ecx, edx;
@@ -238,6 +268,7 @@ void test_asid(void)
     asids();
     vmrun_cr3();
     tlb_control();
+    host_invlpga();
     if (!skip_without_invlpgb("C.7: host INVLPGB aimed at a guest")) {
         host_invlpgb();
         if (machine.nested) {

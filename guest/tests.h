@@ -29,6 +29,9 @@ void test_hypervisor(void);
 /* Takes seed= and count= from the command line. */
 void random_init(void);
 
+/* Whether the command line says that the machine has the strict TLB model. */
+bool strict(void);
+
 /* One skip line for a group that needs INVLPGB; true if it was printed. */
 bool skip_without_invlpgb(const char *clause);
 

@@ -105,6 +105,10 @@ void note_stale_count(const char *group)
 {
     note("%s %s: %lu of %lu reads before the invalidation were served from "
          "a TLB", group, here(), stale_seen, stale_possible);
+    if (strict()) {
+        report(stale_seen == stale_possible, "spec B.2 %s: the TLB model keeps "
+               "what nothing has invalidated (%s)", here(), group);
+    }
     stale_seen = stale_possible = 0;
 }
 

@@ -7,7 +7,8 @@
  * CPUs may always drop more than asked, so only what must be gone is checked.
  * Between change and invalidation the CPUs read once more: the number of old
  * values then tells how much the machine's TLB really held, and so what a pass
- * is worth.  It is printed, not judged.
+ * is worth.  It is printed, and judged only on QEMU's strict TLB model, which
+ * has to hold everything.
  */
 #ifndef TLB_H
 #define TLB_H

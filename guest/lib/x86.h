@@ -169,6 +169,11 @@ static inline void invlpg(u64 va)
     asm volatile("invlpg (%0)" : : "r"(va) : "memory");
 }
 
+static inline void invlpga(u64 va, u32 asid)
+{
+    asm volatile("invlpga" : : "a"(va), "c"(asid) : "memory");
+}
+
 /*
  * Encoded by hand: assemblers know these two only since binutils 2.36.
  */
