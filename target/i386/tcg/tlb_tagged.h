@@ -48,7 +48,7 @@ static inline void x86_page_walk_init(X86PageWalk *walk, uint64_t ptep,
         .pte = pte | (access_type == MMU_DATA_STORE ? PG_DIRTY_MASK : 0),
         .page_size = page_size,
         .nested_prot = PAGE_READ | PAGE_WRITE | PAGE_EXEC,
-        .paged = pg_mode & PG_MODE_PG,
+        .paged = pg_mode & (PG_MODE_PG | PG_MODE_PAE),
     };
 }
 
@@ -99,6 +99,7 @@ void x86_tagged_tlb_invlpga(CPUX86State *env, target_ulong addr,
 void x86_tagged_tlb_invpcid(CPUX86State *env, unsigned type, uint16_t pcid,
                             target_ulong addr);
 void x86_tagged_tlb_vmrun(CPUX86State *env, uint8_t tlb_control);
+void x86_tagged_tlb_wrmsr(CPUX86State *env, uint32_t msr);
 void x86_tagged_tlb_flush_all(X86CPU *cpu);
 
 /* The same, for callers that exist without TCG's system emulation, too. */

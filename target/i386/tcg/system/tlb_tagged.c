@@ -399,6 +399,20 @@ void x86_tagged_tlb_init(X86CPU *cpu)
     }
 }
 
+/* A write of an MTRR invalidates all ASIDs (APM2 15.16.1). */
+void x86_tagged_tlb_wrmsr(CPUX86State *env, uint32_t msr)
+{
+    switch (msr) {
+    case MSR_MTRRphysBase(0) ... MSR_MTRRphysMask(7):
+    case MSR_MTRRfix64K_00000:
+    case MSR_MTRRfix16K_80000:
+    case MSR_MTRRfix16K_A0000:
+    case MSR_MTRRfix4K_C0000 ... MSR_MTRRfix4K_F8000:
+    case MSR_MTRRdefType:
+        x86_tagged_tlb_flush_all(env_archcpu(env));
+    }
+}
+
 /*
  * SMI and RSM.  A change of the A20 mask is none of these: it is
  * applied to what the entries say.
