@@ -36,6 +36,7 @@ static const struct group {
     { "random", test_random },
     { "match", test_match },
     { "order", test_order },
+    { "faults", test_faults },
     { "exits", test_exits },
     { "asid", test_asid },
     { "inject", test_inject },

@@ -19,6 +19,7 @@ void test_operands(void);
 void test_random(void);
 void test_match(void);
 void test_order(void);
+void test_faults(void);
 void test_exits(void);
 void test_asid(void);
 void test_inject(void);

@@ -65,6 +65,11 @@ void npt_map(u64 gpa, u64 hpa)
     *pte_at(npt_pml4, gpa, 1) = hpa | PTE_LEAF;
 }
 
+u64 *npt_entry(u64 gpa, unsigned level)
+{
+    return pte_at(npt_pml4, gpa, level);
+}
+
 void svm_init(void *unused)
 {
     struct cpu *c = this_cpu();

@@ -148,6 +148,8 @@ bool guest_faulted(u64 exit_code, const struct code *code, unsigned vector);
 
 /* Guest-physical @gpa now is host-physical @hpa, in all guests; no flush. */
 void npt_map(u64 gpa, u64 hpa);
+/* The nested entry for @gpa at @level; tables are made as pte_at() does. */
+u64 *npt_entry(u64 gpa, unsigned level);
 
 /* All other CPUs go on waiting for work, as guests; and back. */
 void others_enter_guest(void);
