@@ -22,6 +22,7 @@ enum svm_exit {
     EXIT_WRITE_DR0      = 0x030,
     EXIT_EXCEPTION      = 0x040,
     EXIT_INTR           = 0x060,
+    EXIT_CR0_SEL_WRITE  = 0x065,
     EXIT_SWINT          = 0x075,
     EXIT_IOIO           = 0x07b,
     EXIT_VMRUN          = 0x080,

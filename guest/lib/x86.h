@@ -28,6 +28,11 @@ typedef uint64_t u64;
 #define EXC_PF  14
 
 #define CR0_PE          BIT(0)
+#define CR0_MP          BIT(1)
+#define CR0_EM          BIT(2)
+#define CR0_TS          BIT(3)
+#define CR0_NE          BIT(5)
+#define CR0_WP          BIT(16)
 #define CR0_PG          BIT(31)
 #define CR3_NOFLUSH     BIT(63)
 #define CR4_PGE         BIT(7)
