@@ -12,6 +12,7 @@
 #define ERROR_U         BIT(2)
 #define ERROR_RSV       BIT(3)
 #define ERROR_I         BIT(4)
+#define ERROR_PK        BIT(5)
 #define ERROR_FINAL     BIT(32)
 #define ERROR_WALK      BIT(33)
 #define NO_FAULT        (~0ull)
@@ -211,6 +212,34 @@ static void page_faults(void *unused)
     }
 }
 
+/* With an access before keys are turned on, which leaves a TLB entry. */
+static void protection_keys(void *unused)
+{
+    u64 va = address(BASE, 1) + END, cr4 = read_cr4();
+    u64 *entry = pte_at(boot_pml4, va, 1);
+    bool ok = true;
+
+    *entry = leaf_entry(1) | BIT(59);           /* key 1 */
+    write_cr4(cr4 | CR4_PKE);
+    write_pkru(BIT(2));                         /* which may not be accessed */
+    write_cr4(cr4);
+    for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+        ok &= access_gives(LOAD, modes[i], va, NO_FAULT, 0);
+    }
+    write_cr4(cr4 | CR4_PKE);
+    for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+        u64 user = mode_selectors[modes[i]].cpl == 3 ? ERROR_U : 0;
+
+        ok &= access_gives(LOAD, modes[i], va, ERROR_P | ERROR_PK | user, 0);
+    }
+    write_pkru(0);
+    write_cr4(cr4);
+    *entry = leaf_entry(1);
+    flush_local();
+    report(ok, "APM2 5.6.7 %s: the key of a page counts from when CR4.PKE is "
+           "set", here());
+}
+
 /* What is wrong with a nested entry, and which accesses fault for it. */
 struct flaw {
     const char *what;
@@ -375,6 +404,11 @@ void test_faults(void)
     *(u64 *)page = (u64)other | PTE_LEAF;
 
     run_in_each(page_faults, NULL);
+    if (machine.pku) {
+        run_in_each(protection_keys, NULL);
+    } else {
+        skip("no protection keys", "APM2 5.6.7 host: keys");
+    }
     if (machine.svm && machine.npt && machine.phys_bits > 39) {
         nested_page_faults();
         nested_accessed_and_dirty();

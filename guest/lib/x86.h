@@ -37,6 +37,7 @@ typedef uint64_t u64;
 #define CR3_NOFLUSH     BIT(63)
 #define CR4_PGE         BIT(7)
 #define CR4_PCIDE       BIT(17)
+#define CR4_PKE         BIT(22)
 
 #define EFER_LMA        BIT(10)
 #define EFER_SVME       BIT(12)
@@ -112,6 +113,12 @@ static inline u64 read_msr(u32 msr)
 static inline void write_msr(u32 msr, u64 v)
 {
     asm volatile("wrmsr" : : "c"(msr), "a"((u32)v), "d"((u32)(v >> 32))
+                 : "memory");
+}
+
+static inline void write_pkru(u32 v)
+{
+    asm volatile(".byte 0x0f, 0x01, 0xef" : : "a"(v), "c"(0), "d"(0)
                  : "memory");
 }
 
