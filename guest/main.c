@@ -38,6 +38,7 @@ static const struct group {
     { "order", test_order },
     { "faults", test_faults },
     { "exits", test_exits },
+    { "world-switch", test_world_switch },
     { "asid", test_asid },
     { "inject", test_inject },
     { "ferr", test_ferr },

@@ -21,6 +21,7 @@ void test_match(void);
 void test_order(void);
 void test_faults(void);
 void test_exits(void);
+void test_world_switch(void);
 void test_asid(void);
 void test_inject(void);
 void test_ferr(void);

@@ -123,6 +123,12 @@ void guest_intercept(u32 exit_code);
 
 /* One VMRUN; the exit code.  TLB_CONTROL is back at TLB_KEEP afterwards. */
 u64 guest_run(void);
+/*
+ * The same by a host in 32-bit protected mode: without paging if @cr3 is 0,
+ * else with 4 MiB pages, of which the host needs an identity map.  Of the
+ * guest's registers only RAX is loaded and stored.
+ */
+u64 guest_run_from_32_bit_host(u32 cr3);
 
 /*
  * Runs @fn in the guest until it returns.  Any exit other than that is the

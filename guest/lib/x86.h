@@ -92,6 +92,11 @@ static inline u64 read_cr4(void)
     return v;
 }
 
+static inline void write_cr0(u64 v)
+{
+    asm volatile("mov %0, %%cr0" : : "r"(v) : "memory");
+}
+
 static inline void write_cr3(u64 v)
 {
     asm volatile("mov %0, %%cr3" : : "r"(v) : "memory");
