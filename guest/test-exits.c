@@ -10,6 +10,7 @@ CODE(invlpgb_67, ".byte 0x67, 0x0f, 0x01, 0xfe");
 CODE(invlpgb_66, ".byte 0x66, 0x0f, 0x01, 0xfe");
 CODE(tlbsync_plain, ".byte 0x0f, 0x01, 0xff");
 CODE(invpcid_code, ".byte 0x66, 0x0f, 0x38, 0x82, 0x01");   /* (rcx), rax */
+CODE(lmsw_memory, "lmsw (%rcx)");
 CODE(ud2_code, "ud2");
 CODE(load_code, "mov (%rcx), %rbx");
 
@@ -74,6 +75,7 @@ CODE(load_code, "mov (%rcx), %rbx");
     X(vmsave, 0x083, 0, "vmsave", "vmsave %rax")                        \
     X(stgi, 0x084, 0, "stgi", "stgi")                                   \
     X(clgi, 0x085, 0, "clgi", "clgi")                                   \
+    X(skinit, 0x086, 0, "skinit", "skinit")                             \
     X(rdtscp, 0x087, 0, "rdtscp", "rdtscp")                             \
     X(icebp, 0x088, 0, "icebp", ".byte 0xf1")                           \
     X(wbinvd, 0x089, 0, "wbinvd", "wbinvd")                             \
@@ -126,6 +128,76 @@ static void ordinary_intercepts(void)
                  this_vmcb()->next_rip - (u64)code->start);
         }
     }
+}
+
+/* What a write to CR0 does when CR0 is @cr0 and the operand is @rax. */
+static u64 write_guest_cr0(const struct code *code, enum mode mode, u64 cr0,
+                           u64 rax)
+{
+    struct regs regs = { .rax = rax, .rcx = NOT_NESTED + PAGE_SIZE };
+
+    guest_reset();
+    guest_intercept(EXIT_CR0_SEL_WRITE);
+    this_vmcb()->cr0 = cr0;
+    return guest_execute(code, mode, &regs);
+}
+
+static bool cr0_write_exits(const struct code *code, u64 cr0, u64 rax)
+{
+    u64 exit_code = write_guest_cr0(code, MODE_64, cr0, rax);
+
+    return guest_exited(exit_code, code, EXIT_CR0_SEL_WRITE) &&
+           next_rip_is(code);
+}
+
+static bool cr0_write_retires(const struct code *code, u64 cr0, u64 rax)
+{
+    return guest_retired(write_guest_cr0(code, MODE_64, cr0, rax), code) &&
+           this_vmcb()->cr0 == rax;
+}
+
+static bool cr0_write_takes_other(const struct code *code, u64 rax)
+{
+    struct regs regs = { .rax = rax, .rcx = NOT_NESTED + PAGE_SIZE };
+
+    guest_reset();
+    guest_intercept(EXIT_CR0_SEL_WRITE);
+    guest_intercept(EXIT_WRITE_CR0);
+    return guest_exited(guest_execute(code, MODE_64, &regs), code,
+                        EXIT_WRITE_CR0);
+}
+
+static void selective_cr0_write(void)
+{
+    u64 cr0 = read_cr0();
+
+    report(cr0_write_exits(&ordinary_write_cr0, cr0, cr0 ^ CR0_WP) &&
+           cr0_write_exits(&ordinary_write_cr0, cr0, cr0 ^ CR0_NE ^ CR0_TS),
+           "APM2 15.9 guest: a MOV to CR0 that changes another bit than TS and "
+           "MP exits with 65h%s", with_next_rip());
+    report(cr0_write_retires(&ordinary_write_cr0, cr0, cr0) &&
+           cr0_write_retires(&ordinary_write_cr0, cr0, cr0 ^ CR0_TS ^ CR0_MP),
+           "APM2 15.9 guest: the selective intercept lets a MOV to CR0 change "
+           "TS and MP");
+    report(cr0_write_retires(&ordinary_clts, cr0 | CR0_TS, cr0 & ~CR0_TS) &&
+           cr0_write_retires(&ordinary_clts, cr0 & ~CR0_TS, cr0 & ~CR0_TS),
+           "APM2 15.9 guest: the selective intercept leaves CLTS alone");
+    report(cr0_write_exits(&ordinary_lmsw, cr0, cr0) &&
+           cr0_write_exits(&ordinary_lmsw, cr0, cr0 ^ CR0_TS) &&
+           cr0_write_exits(&ordinary_lmsw, cr0, cr0 ^ CR0_EM),
+           "APM2 15.9 guest: LMSW exits with 65h whatever it writes%s",
+           with_next_rip());
+    report(cr0_write_exits(&lmsw_memory, cr0, 0), "APM2 15.9 guest: the "
+           "selective intercept of LMSW comes before #PF");
+    report(guest_faulted(write_guest_cr0(&ordinary_lmsw, MODE_64_USER, cr0,
+                                         cr0), &ordinary_lmsw, EXC_GP),
+           "APM2 15.9 guest: #GP(0) for CPL 3 comes before the selective "
+           "intercept of LMSW");
+    report(cr0_write_takes_other(&ordinary_write_cr0, cr0 ^ CR0_WP) &&
+           cr0_write_takes_other(&ordinary_lmsw, cr0) &&
+           cr0_write_takes_other(&lmsw_memory, cr0),
+           "APM2 15.9 guest: with both intercepts of CR0 writes the exit is "
+           "10h");
 }
 
 /* APM2 15.7.1: for exits that are no instruction intercept nRIP is zero. */
@@ -399,6 +471,7 @@ void test_exits(void)
         return;
     }
     ordinary_intercepts();
+    selective_cr0_write();
     if (machine.nrips) {
         other_exits();
     } else {

@@ -204,6 +204,14 @@ static void by_pge(void *unused)
     flush_local();
 }
 
+static void by_pke(void *unused)
+{
+    u64 cr4 = read_cr4();
+
+    write_cr4(cr4 | CR4_PKE);
+    write_cr4(cr4);
+}
+
 static void by_pcide(void *unused)
 {
     u64 cr4 = read_cr4();
@@ -232,6 +240,25 @@ static bool reaches(void (*invalidate)(void *), void *arg, enum window w,
         add_probes_everywhere(&e);
     }
     return experiment(&e);
+}
+
+static void by_mtrr(void *msr)
+{
+    write_msr(*(u32 *)msr, read_msr(*(u32 *)msr));
+}
+
+/* Base and mask of a range, fixed ranges of each size, the default type. */
+static bool mtrrs_reach_all(unsigned contexts)
+{
+    static const u32 msrs[] = { 0x200, 0x201, 0x250, 0x258, 0x268, 0x2ff };
+    bool ok = true;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(msrs); i++) {
+        u32 msr = msrs[i];
+
+        ok &= reaches(by_mtrr, &msr, WINDOW_4K_GLOBAL, EVERYWHERE, contexts);
+    }
+    return ok;
 }
 
 static void invalidations(unsigned contexts)
@@ -275,6 +302,13 @@ static void invalidations(unsigned contexts)
     report(reaches(by_pge, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
            reaches(by_pge, NULL, WINDOW_4K_GLOBAL, EVERYWHERE, contexts),
            "APM2 5.5.3 %s: toggling CR4.PGE drops all, %s", here(), with);
+    report(mtrrs_reach_all(contexts), "APM2 5.5.3 %s: writing an MTRR drops "
+           "all, %s", here(), with);
+    if (machine.pku) {
+        report(reaches(by_pke, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
+               reaches(by_pke, NULL, WINDOW_4K_GLOBAL, EVERYWHERE, contexts),
+               "APM2 5.5.3 %s: setting CR4.PKE drops all, %s", here(), with);
+    }
     if (contexts) {
         report(reaches(by_pcide, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
                reaches(by_pcide, NULL, WINDOW_4K_GLOBAL, EVERYWHERE, contexts),

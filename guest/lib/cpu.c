@@ -32,6 +32,7 @@ void machine_init(void)
 
     machine.pcid = basic.ecx & BIT(17);
     machine.invpcid = cpuid(7, 0).ebx & BIT(10);
+    machine.pku = cpuid(7, 0).ecx & BIT(3);
     machine.page_1g = extended.edx & BIT(26);
     machine.phys_bits = sizes.eax & 0xff;
     machine.va_bits = sizes.eax >> 8 & 0xff;

@@ -32,6 +32,7 @@
 #define LOW_SNIPPET     0x9000
 
 #define CR0_BASE        0x80010033      /* PG, WP, NE, ET, MP, PE */
+#define CR4_PSE         0x10
 #define CR4_BASE        0x000006a0      /* OSXMMEXCPT, OSFXSR, PGE, PAE */
 
 #define MSR_EFER        0xc0000080

@@ -18,6 +18,7 @@
 #define PTE_D           BIT(6)
 #define PTE_PS          BIT(7)
 #define PTE_G           BIT(8)
+#define PTE_NX          BIT(63)
 #define PTE_ADDRESS     0x000ffffffffff000ull
 /* A and D are set from the start: no CPU has reason to write to a PTE. */
 #define PTE_TABLE       (PTE_P | PTE_W | PTE_U | PTE_A)

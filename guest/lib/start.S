@@ -85,11 +85,23 @@ ap_start64:
  * unsigned real_mode_excursion(void);
  *
  * Leaves long mode, runs the code at LOW_SNIPPET in real mode and returns the
- * vector it ended with.  The caller has interrupts off, CR4.PCIDE clear and
- * the boot page tables loaded.
+ * vector it ended with.
+ *
+ * void vmrun_excursion(u64 vmcb, u64 cr3);
+ *
+ * Leaves long mode and does one VMRUN in 32-bit protected mode, without paging
+ * if cr3 is 0 and else with PSE.  Both arguments are below 4 GiB.
+ *
+ * The caller of either has interrupts off, CR4.PCIDE clear and the boot page
+ * tables loaded.
  */
-    .globl real_mode_excursion
+    .globl real_mode_excursion, vmrun_excursion
+vmrun_excursion:
+    mov $do_vmrun, %r8d
+    jmp excursion
 real_mode_excursion:
+    mov $enter_real_mode, %r8d
+excursion:
     push %rbx
     push %rbp
     push %r12
@@ -104,6 +116,7 @@ real_mode_excursion:
     sidt (%rsp)
     sgdt 16(%rsp)
     mov %rsp, excursion_rsp(%rip)
+    mov %r8d, %ebx                      /* which, unlike R8, stays reachable */
     lgdt boot_gdt_pointer
     pushq $KERNEL_CS32
     pushq $1f
@@ -119,7 +132,29 @@ real_mode_excursion:
     rdmsr
     and $~EFER_LME, %eax
     wrmsr
+    jmp *%ebx
+
+enter_real_mode:
     ljmp $KERNEL_CS16, $LOW(leave_protected_mode)
+
+do_vmrun:
+    test %esi, %esi
+    jz 1f
+    mov $CR4_PSE, %eax                  /* and no PAE */
+    mov %eax, %cr4
+    mov %esi, %cr3
+    mov %cr0, %eax
+    or $0x80000000, %eax                /* PG */
+    mov %eax, %cr0
+1:  mov %edi, %eax
+    clgi
+    vmrun %eax
+    stgi
+    mov %cr0, %eax
+    and $0x7fffffff, %eax               /* PG */
+    mov %eax, %cr0
+    mov $excursion_back, %ebx
+    jmp enter_long_mode
 
     .code64
 excursion_back:

@@ -6,6 +6,7 @@
 #include "tap.h"
 
 void svm_enter(u64 vmcb, struct regs *regs);
+void vmrun_excursion(u64 vmcb, u64 cr3);
 extern const u8 guest_thunk[];
 
 const char *const environment_name[ENVIRONMENTS] = { "host", "guest" };
@@ -80,6 +81,11 @@ u64 npt_clone(u64 gpa, u64 hpa)
     }
     table[gpa >> 12 & 511] = hpa | PTE_LEAF;
     return (u64)root;
+}
+
+u64 *npt_entry(u64 gpa, unsigned level)
+{
+    return pte_at(npt_pml4, gpa, level);
 }
 
 void svm_init(void *unused)
@@ -178,6 +184,19 @@ u64 guest_run(void)
 
     g->vmcb.rax = g->regs.rax;
     svm_enter((u64)&g->vmcb, &g->regs);
+    g->regs.rax = g->vmcb.rax;
+    g->vmcb.tlb_control = TLB_KEEP;
+    g->vmcb.event = 0;
+    return g->vmcb.exit_code;
+}
+
+u64 guest_run_from_32_bit_host(u32 cr3)
+{
+    struct guest *g = this_guest();
+
+    g->vmcb.rax = g->regs.rax;
+    interrupts_off();
+    vmrun_excursion((u64)&g->vmcb, cr3);
     g->regs.rax = g->vmcb.rax;
     g->vmcb.tlb_control = TLB_KEEP;
     g->vmcb.event = 0;

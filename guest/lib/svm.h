@@ -22,6 +22,7 @@ enum svm_exit {
     EXIT_WRITE_DR0      = 0x030,
     EXIT_EXCEPTION      = 0x040,
     EXIT_INTR           = 0x060,
+    EXIT_CR0_SEL_WRITE  = 0x065,
     EXIT_SWINT          = 0x075,
     EXIT_IOIO           = 0x07b,
     EXIT_VMRUN          = 0x080,
@@ -122,6 +123,12 @@ void guest_intercept(u32 exit_code);
 
 /* One VMRUN; the exit code.  TLB_CONTROL is back at TLB_KEEP afterwards. */
 u64 guest_run(void);
+/*
+ * The same by a host in 32-bit protected mode: without paging if @cr3 is 0,
+ * else with 4 MiB pages, of which the host needs an identity map.  Of the
+ * guest's registers only RAX is loaded and stored.
+ */
+u64 guest_run_from_32_bit_host(u32 cr3);
 
 /*
  * Runs @fn in the guest until it returns.  Any exit other than that is the
@@ -148,6 +155,8 @@ bool guest_faulted(u64 exit_code, const struct code *code, unsigned vector);
 
 /* Guest-physical @gpa now is host-physical @hpa, in all guests; no flush. */
 void npt_map(u64 gpa, u64 hpa);
+/* The nested entry for @gpa at @level; tables are made as pte_at() does. */
+u64 *npt_entry(u64 gpa, unsigned level);
 
 /*
  * The nested CR3 of other tables, which differ in one page: @gpa is @hpa.

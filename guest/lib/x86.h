@@ -28,10 +28,16 @@ typedef uint64_t u64;
 #define EXC_PF  14
 
 #define CR0_PE          BIT(0)
+#define CR0_MP          BIT(1)
+#define CR0_EM          BIT(2)
+#define CR0_TS          BIT(3)
+#define CR0_NE          BIT(5)
+#define CR0_WP          BIT(16)
 #define CR0_PG          BIT(31)
 #define CR3_NOFLUSH     BIT(63)
 #define CR4_PGE         BIT(7)
 #define CR4_PCIDE       BIT(17)
+#define CR4_PKE         BIT(22)
 
 #define EFER_LMA        BIT(10)
 #define EFER_SVME       BIT(12)
@@ -86,6 +92,11 @@ static inline u64 read_cr4(void)
     return v;
 }
 
+static inline void write_cr0(u64 v)
+{
+    asm volatile("mov %0, %%cr0" : : "r"(v) : "memory");
+}
+
 static inline void write_cr3(u64 v)
 {
     asm volatile("mov %0, %%cr3" : : "r"(v) : "memory");
@@ -107,6 +118,12 @@ static inline u64 read_msr(u32 msr)
 static inline void write_msr(u32 msr, u64 v)
 {
     asm volatile("wrmsr" : : "c"(msr), "a"((u32)v), "d"((u32)(v >> 32))
+                 : "memory");
+}
+
+static inline void write_pkru(u32 v)
+{
+    asm volatile(".byte 0x0f, 0x01, 0xef" : : "a"(v), "c"(0), "d"(0)
                  : "memory");
 }
 
