@@ -116,7 +116,8 @@ typedef struct X86TLBMatch {
 X86TLBMatch x86_tlb_match_all(void);
 
 /**
- * x86_tlb_match_paging_mode: a change of CR0.PG or of CR4.PGE, PAE, PSE, PCIDE
+ * x86_tlb_match_paging_mode: a change of CR0.PG or of CR4.PGE, PAE, PSE, PCIDE,
+ *     PKE
  * @asid: current ASID; no other is affected (APM2 15.16.1)
  *
  * Covers the ASID's linear addresses with all PCIDs and global entries.

@@ -340,6 +340,7 @@ void x86_tagged_tlb_mov_cr3(CPUX86State *env, bool keep)
     }
 }
 
+/* APM2 5.5.3 */
 void x86_tagged_tlb_mov_cr4(CPUX86State *env, target_ulong old_cr4)
 {
     target_ulong changed = env->cr[4] ^ old_cr4;
@@ -347,7 +348,8 @@ void x86_tagged_tlb_mov_cr4(CPUX86State *env, target_ulong old_cr4)
     if (x86_tagged_tlb_active(env) &&
         ((changed & (CR4_PGE_MASK | CR4_PAE_MASK | CR4_PSE_MASK |
                      CR4_LA57_MASK)) ||
-         (changed & old_cr4 & CR4_PCIDE_MASK))) {
+         (changed & old_cr4 & CR4_PCIDE_MASK) ||
+         (changed & env->cr[4] & CR4_PKE_MASK))) {
         invalidate(env_archcpu(env),
                    x86_tlb_match_paging_mode(current_asid(env)));
     }
