@@ -26,7 +26,9 @@ class Failure(Exception):
 
 
 def note(text):
-    print(text, file=sys.stderr, flush=True)
+    # In one piece: other threads print, too.
+    sys.stderr.write(f'{text}\n')
+    sys.stderr.flush()
 
 
 def remove(path):

@@ -24,13 +24,4 @@ typedef struct X86TLBModelOptions {
     bool erratum_1718;
 } X86TLBModelOptions;
 
-#define DEFINE_TLB_MODEL_PROPERTIES(_state, _field)                           \
-    DEFINE_PROP_STRING("x-tlb-model", _state, _field.model),                  \
-    DEFINE_PROP_STRING("x-tlb-model-action", _state, _field.action),          \
-    DEFINE_PROP_UINT64("x-tlb-model-seed", _state, _field.seed, 0),           \
-    DEFINE_PROP_UINT32("x-tlb-model-capacity", _state, _field.capacity, 0),   \
-    DEFINE_PROP_UINT8("x-tlb-model-early", _state, _field.early, 0),          \
-    DEFINE_PROP_BOOL("x-tlb-model-erratum-1718", _state,                      \
-                     _field.erratum_1718, false)
-
 #endif /* I386_CPU_TLB_MODEL_H */
