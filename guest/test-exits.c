@@ -382,6 +382,9 @@ static void enable_bit(void)
                "spec C.1 guest: INVLPGB is #UD with 090h[7] clear");
         report(tlbsync_faults(MODE_64, EXC_UD),
                "spec C.6 guest: TLBSYNC is #UD with 090h[7] clear");
+        guest_intercept(EXIT_TLBSYNC);
+        report(tlbsync_faults(MODE_64, EXC_UD), "spec C.2 guest: that #UD "
+               "comes before the TLBSYNC intercept");
     } else {
         report(invlpgb_retires(0, 0, 0) && tlbsync_retires(),
                "spec C.1 guest: always enabled without TlbiCtl");
