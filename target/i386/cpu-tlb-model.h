@@ -24,4 +24,13 @@ typedef struct X86TLBModelOptions {
     bool erratum_1718;
 } X86TLBModelOptions;
 
+/**
+ * x86_cpu_check_tlb_model: refuse the model where it cannot be
+ * @cpu: CPU that is being realized
+ * @errp: set if the model is asked for and the accelerator is not TCG
+ *
+ * Returns: true if there is nothing to refuse.
+ */
+bool x86_cpu_check_tlb_model(struct ArchCPU *cpu, Error **errp);
+
 #endif /* I386_CPU_TLB_MODEL_H */
