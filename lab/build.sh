@@ -9,8 +9,7 @@
 lab=$top/lab
 readonly lab
 export CCACHE_DIR=$cache/ccache
-# Both builds write dependencies anyhow: without this every miss runs the preprocessor twice,
-# which is a quarter of a cold build.
+# Both builds write dependencies anyhow: without this every miss runs the preprocessor twice.
 export CCACHE_DEPEND=true
 
 # content_key FILE... : a name for what a build makes, from what goes into it. What
