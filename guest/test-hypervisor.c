@@ -51,6 +51,23 @@ static void become_guest(void *asid)
     this_vmcb()->asid = *(u32 *)asid;
 }
 
+/*
+ * A vCPU on this CPU and one on @other have read the old page, and it is
+ * replaced; nothing has been invalidated yet.
+ */
+static void replace_page_of_vcpus(struct cpu *other, u32 other_asid)
+{
+    u32 asid = GUEST_ASID;
+
+    window_reset(WINDOW_4K);
+    become_guest(&asid);
+    cpu_call(other, become_guest, &other_asid);
+    if (!sees_frame(this_cpu(), 0) || !sees_frame(other, 0)) {
+        bail_out("a vCPU does not read the old page");
+    }
+    window_change(WINDOW_4K);
+}
+
 /* Two guests, each with nested page tables of its own. */
 
 static u64 *page;
@@ -92,17 +109,9 @@ static void flush_as_guest(void *unused)
 
 static bool stale_after_return(struct cpu *other, u8 tlb_control)
 {
-    u32 asid = GUEST_ASID;
-    bool ready;
-
-    window_reset(WINDOW_4K);
-    become_guest(&asid);
-    cpu_call(other, become_guest, &asid);
-    ready = sees_frame(this_cpu(), 0);
-    ready &= sees_frame(other, 0);
-    window_change(WINDOW_4K);
+    replace_page_of_vcpus(other, GUEST_ASID);
     cpu_call(other, flush_as_guest, NULL);
-    if (!ready || !sees_frame(other, 1)) {
+    if (!sees_frame(other, 1)) {
         bail_out("INVLPG does not work");
     }
     this_vmcb()->tlb_control = tlb_control;
@@ -129,41 +138,21 @@ static void wait_as_guest(void *unused)
 
 static bool stale_after_broadcast(struct cpu *other, u32 other_asid)
 {
-    u32 asid = GUEST_ASID;
-    bool ready;
-
-    window_reset(WINDOW_4K);
-    become_guest(&asid);
-    cpu_call(other, become_guest, &other_asid);
-    ready = sees_frame(other, 0);
-    window_change(WINDOW_4K);
+    replace_page_of_vcpus(other, other_asid);
     guest_call(flush_by_invlpgb, NULL);
     guest_call(wait_for_invlpgb, NULL);
-    if (!ready) {
-        bail_out("the other vCPU does not read the old page");
-    }
     return !sees_frame(other, 1);
 }
 
 /* The vCPU moves to the other CPU between its INVLPGB and its TLBSYNC. */
 static bool stale_after_move(struct cpu *other, bool sync_at_put)
 {
-    u32 asid = GUEST_ASID;
-    bool ready;
-
-    window_reset(WINDOW_4K);
-    become_guest(&asid);
-    cpu_call(other, become_guest, &asid);
-    ready = sees_frame(other, 0);
-    window_change(WINDOW_4K);
+    replace_page_of_vcpus(other, GUEST_ASID);
     guest_call(flush_by_invlpgb, NULL);
     if (sync_at_put) {
         tlbsync();
     }
     cpu_call(other, wait_as_guest, NULL);
-    if (!ready) {
-        bail_out("the other vCPU does not read the old page");
-    }
     return !sees_frame(other, 1);
 }
 

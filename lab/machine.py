@@ -10,9 +10,10 @@ import console
 
 LAB = os.path.dirname(os.path.abspath(__file__))
 
-# L1's CPU: what KVM needs to offer the feature to its guests.
-HOST_CPU = 'EPYC-Genoa,+invlpgb,+tlbi-ctl,+flushbyasid,+vmcb-clean,svm-nasid=32768' \
-           f',x-tlb-model={os.environ.get("TLB_MODEL", "tagged")}'
+# L1's CPU: what KVM needs to offer the feature to its guests, and a TLB that shows every
+# flush that is missing.
+HOST_CPU = ('EPYC-Genoa,+invlpgb,+tlbi-ctl,+flushbyasid,+vmcb-clean,svm-nasid=32768,'
+            'x-tlb-model=' + os.environ.get('TLB_MODEL', 'tagged'))
 GUEST_CPU = 'EPYC-Genoa,+invlpgb'
 
 # The clocks of an emulated machine stutter when the host is busy: the kernel shall draw

@@ -103,9 +103,9 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 	toy
 	mkdir -p apt/parts
 	cat >apt/sources.list <<-'END'
-		# deb http://comment/debian stable main
-		deb [arch=amd64 signed-by=/k/one.gpg,/k/two.gpg] http://one/debian stable main contrib # comment
-		deb-src http://one/debian stable main
+		# deb http://comment/archive stable main
+		deb [arch=amd64 signed-by=/k/one.gpg,/k/two.gpg] http://one/archive stable main contrib # comment
+		deb-src http://one/archive stable main
 		deb http://one/security stable-security main
 		deb http://third/party stable-other main
 		deb http://third/party stable nonfree
@@ -113,7 +113,7 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 	END
 	cat >apt/parts/two.sources <<-'END'
 		Types: deb
-		URIs: http://two/debian http://three/debian
+		URIs: http://two/archive http://three/archive
 		Suites: stable stable-updates
 		Components: main
 		Signed-By:
@@ -125,7 +125,7 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 		# comment
 		Types: deb
 		Enabled: no
-		URIs: http://disabled/debian
+		URIs: http://disabled/archive
 		Suites: stable
 		Components: main
 	END
@@ -139,7 +139,7 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	same "$(<cache/apt/test/apt.sources)" "$(cat <<-END
 		Types: deb-src
-		URIs: http://one/debian
+		URIs: http://one/archive
 		Suites: trixie
 		Components: main
 		Signed-By: /k/one.gpg /k/two.gpg
@@ -150,7 +150,7 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 		Components: main
 
 		Types: deb-src
-		URIs: http://two/debian
+		URIs: http://two/archive
 		Suites: trixie
 		Components: main
 		Signed-By:
@@ -160,7 +160,7 @@ test_apt_takes_mirrors_and_keys_from_both_formats() {
 		 -----END PGP PUBLIC KEY BLOCK-----
 
 		Types: deb-src
-		URIs: http://three/debian
+		URIs: http://three/archive
 		Suites: trixie
 		Components: main
 		Signed-By:
