@@ -93,6 +93,7 @@ static void decode_invlpgb(struct naive_operation *inv, const struct record *r,
                (uint32_t)(r->count >> 7) << 31;
     inv->edx = (uint32_t)inv->pcid << 16 | inv->asid;
     inv->la57 = r->variant & 1;
+    inv->before = r->variant & 2;       /* if set, a time is to be chosen */
 }
 
 static struct operation decode(const struct record *r)
@@ -157,7 +158,7 @@ static struct operation decode(const struct record *r)
         op.entry = (X86TLBEntry) {
             .addr = op.addr >> shift << shift,
             .phys = (uint64_t)r->variant << shift,
-            .root = r->variant,
+            .owner = r->variant,
             .stage1_attrs = r->flags,
             .stage2_attrs = r->count,
             .asid = op.context.asid,
@@ -219,7 +220,7 @@ static void differ(struct run *run, const char *what, uint64_t a, uint64_t b)
     }
 }
 
-static X86TLBMatch match_of(const struct naive_operation *inv)
+static X86TLBMatch match_of_type(const struct naive_operation *inv)
 {
     switch (inv->type) {
     case NAIVE_EVERYTHING:
@@ -243,6 +244,15 @@ static X86TLBMatch match_of(const struct naive_operation *inv)
     }
 }
 
+static X86TLBMatch match_of(const struct naive_operation *inv)
+{
+    X86TLBMatch match = match_of_type(inv);
+
+    match.by_time = inv->before;
+    match.time = inv->before;
+    return match;
+}
+
 struct visit {
     struct run *run;
     uint64_t seen[LIVE_MAX + RUN];
@@ -253,11 +263,11 @@ static void visit(const X86TLBEntry *entry, void *opaque)
 {
     struct visit *v = opaque;
 
-    if (!naive_has(&v->run->naive, entry->sequence)) {
-        differ(v->run, "an entry should be gone", entry->sequence, 0);
+    if (!naive_has(&v->run->naive, entry->time)) {
+        differ(v->run, "an entry should be gone", entry->time, 0);
     }
     if (v->n < G_N_ELEMENTS(v->seen)) {
-        v->seen[v->n++] = entry->sequence;
+        v->seen[v->n++] = entry->time;
     }
 }
 
@@ -322,8 +332,8 @@ static void compare_lookup(struct run *run, X86TLBContext context,
     uint64_t id = naive_find(&run->naive, context.asid, context.pcid,
                              context.kind == X86_TLB_NESTED, addr);
 
-    if ((entry ? entry->sequence : 0) != id) {
-        differ(run, "lookup", entry ? entry->sequence : 0, id);
+    if ((entry ? entry->time : 0) != id) {
+        differ(run, "lookup", entry ? entry->time : 0, id);
     }
 }
 
@@ -352,10 +362,11 @@ static void insert(struct run *run, X86TLBEntry entry)
 {
     uint64_t stage1 = entry.addr >> entry.stage1_shift << entry.stage1_shift;
     struct naive_translation t;
+    X86TLBEntry copy;
 
-    entry.sequence = run->next_id++;
+    entry.time = run->next_id++;
     t = (struct naive_translation) {
-        .id = entry.sequence,
+        .id = entry.time,
         .asid = entry.asid,
         .pcid = entry.pcid,
         .global = entry.global,
@@ -366,25 +377,29 @@ static void insert(struct run *run, X86TLBEntry entry)
         .page_end = stage1 + ((1ULL << entry.stage1_shift) - 1),
     };
     naive_add(&run->naive, &t);
-    if (memcmp(x86_tlb_model_insert(run->model, &entry), &entry,
-               sizeof(entry))) {
-        differ(run, "the copy of an entry", entry.sequence, entry.sequence);
+    copy = *x86_tlb_model_insert(run->model, &entry);
+    copy.number = entry.number;
+    if (memcmp(&copy, &entry, sizeof(entry))) {
+        differ(run, "the copy of an entry", entry.time, entry.time);
     }
     compare_sets(run, run->capacity && run->naive.n > run->capacity);
-    if (!naive_has(&run->naive, entry.sequence)) {
-        differ(run, "the new entry was evicted", 0, entry.sequence);
+    if (!naive_has(&run->naive, entry.time)) {
+        differ(run, "the new entry was evicted", 0, entry.time);
     }
 }
 
-static void add_pending(struct run *run, const struct naive_operation *inv)
+static void add_pending(struct run *run, struct naive_operation inv)
 {
-    X86TLBMatch match = match_of(inv);
+    X86TLBMatch match;
 
+    /* What is filled until they are applied stays. */
+    inv.before = inv.before ? run->next_id : 0;
+    match = match_of(&inv);
     if (run->n_pending == G_N_ELEMENTS(run->naive_pending)) {
         return;
     }
     x86_tlb_pending_add(&run->pending, &match);
-    run->naive_pending[run->n_pending++] = *inv;
+    run->naive_pending[run->n_pending++] = inv;
     if (x86_tlb_pending_is_empty(&run->pending)) {
         differ(run, "pending", 0, run->n_pending);
     }
@@ -411,8 +426,8 @@ static void drop(struct run *run, const struct operation *op)
                                                     op->addr);
 
     if (entry) {
-        naive_remove(&run->naive, entry->sequence);
-        x86_tlb_model_drop(run->model, entry);
+        naive_remove(&run->naive, entry->time);
+        x86_tlb_model_drop(run->model, entry, X86_TLB_DROP_PERMISSION);
     }
 }
 
@@ -438,6 +453,7 @@ static void perform(struct run *run, const struct operation *op)
         }
         break;
     case INVALIDATE:
+        inv.before = inv.before ? run->next_id / 2 + 1 : 0;
         match = match_of(&inv);
         naive_perform(&run->naive, &inv);
         dropped = x86_tlb_model_invalidate(run->model, &match);
@@ -446,11 +462,11 @@ static void perform(struct run *run, const struct operation *op)
         }
         break;
     case PENDING_ADD:
-        add_pending(run, &inv);
+        add_pending(run, inv);
         break;
     case PENDING_BURST:
         for (i = 0; i < BURST; i++) {
-            add_pending(run, &inv);
+            add_pending(run, inv);
             inv.rax += 0x2000;
         }
         break;

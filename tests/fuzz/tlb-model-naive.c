@@ -201,7 +201,9 @@ void naive_perform(struct naive_tlb *tlb, const struct naive_operation *op)
     size_t kept = 0;
 
     for (size_t i = 0; i < tlb->n; i++) {
-        if (!goes(&tlb->list[i], op)) {
+        bool later = op->before && tlb->list[i].id >= op->before;
+
+        if (later || !goes(&tlb->list[i], op)) {
             tlb->list[kept++] = tlb->list[i];
         }
     }

@@ -14,7 +14,7 @@
 #define NAIVE_MAX       4096    /* translations; the caller must not add more */
 
 struct naive_translation {
-    uint64_t id;                /* unique, not 0, rising */
+    uint64_t id;                /* unique, not 0, rising with time */
     unsigned asid, pcid;
     bool global, nested;
     uint64_t start, end;        /* end is the last byte */
@@ -47,6 +47,7 @@ struct naive_operation {
     uint64_t rax;               /* INVLPGB */
     uint32_t ecx, edx;
     bool la57;
+    uint64_t before;            /* spares this id and later ones; 0: none */
 };
 
 /* The translation of an address, or 0; aborts if there are two. */

@@ -116,7 +116,7 @@ static X86TLBModel *populate(void)
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(entries); i++) {
-        entries[i].sequence = letters[i];
+        entries[i].time = letters[i];
         insert(model, entries[i]);
     }
     g_assert_cmpuint(live(model), ==, strlen(letters));
@@ -127,7 +127,7 @@ static void strike_out(const X86TLBEntry *entry, void *opaque)
 {
     char *gone = opaque;
 
-    *strchr(gone, entry->sequence) = ' ';
+    *strchr(gone, entry->time) = ' ';
 }
 
 /* Does the invalidation drop exactly these? */
@@ -173,18 +173,18 @@ static void test_lookup_tags(void)
 {
     X86TLBModel *model = populate();
 
-    g_assert_cmpuint(lookup(model, 1, 1, HERE)->sequence, ==, 'A');
-    g_assert_cmpuint(lookup(model, 1, 2, HERE)->sequence, ==, 'B');
-    g_assert_cmpuint(lookup(model, 2, 1, HERE)->sequence, ==, 'C');
-    g_assert_cmpuint(lookup(model, 0, 1, HERE)->sequence, ==, 'D');
-    g_assert_cmpuint(lookup_nested(model, 1, HERE)->sequence, ==, 'N');
-    g_assert_cmpuint(lookup_nested(model, 2, 5 * SIZE_4K)->sequence, ==,
+    g_assert_cmpuint(lookup(model, 1, 1, HERE)->time, ==, 'A');
+    g_assert_cmpuint(lookup(model, 1, 2, HERE)->time, ==, 'B');
+    g_assert_cmpuint(lookup(model, 2, 1, HERE)->time, ==, 'C');
+    g_assert_cmpuint(lookup(model, 0, 1, HERE)->time, ==, 'D');
+    g_assert_cmpuint(lookup_nested(model, 1, HERE)->time, ==, 'N');
+    g_assert_cmpuint(lookup_nested(model, 2, 5 * SIZE_4K)->time, ==,
                      'n');
     g_assert_null(lookup(model, 1, 3, HERE));
     g_assert_null(lookup(model, 3, 1, HERE));
     g_assert_null(lookup(model, 2, 1, 5 * SIZE_4K));
     g_assert_null(lookup_nested(model, 0, HERE));
-    g_assert_cmpuint(lookup(model, 1, 1, HERE + 0xfff)->sequence, ==, 'A');
+    g_assert_cmpuint(lookup(model, 1, 1, HERE + 0xfff)->time, ==, 'A');
     g_assert_null(lookup(model, 1, 1, HERE - 1));
     x86_tlb_model_free(model);
 }
@@ -194,9 +194,9 @@ static void test_lookup_global(void)
     X86TLBModel *model = populate();
     unsigned asid;
 
-    g_assert_cmpuint(lookup(model, 1, 1, HERE + SIZE_4K)->sequence, ==, 'G');
-    g_assert_cmpuint(lookup(model, 1, 77, HERE + SIZE_4K)->sequence, ==, 'G');
-    g_assert_cmpuint(lookup(model, 2, 77, HERE + SIZE_4K)->sequence, ==, 'H');
+    g_assert_cmpuint(lookup(model, 1, 1, HERE + SIZE_4K)->time, ==, 'G');
+    g_assert_cmpuint(lookup(model, 1, 77, HERE + SIZE_4K)->time, ==, 'G');
+    g_assert_cmpuint(lookup(model, 2, 77, HERE + SIZE_4K)->time, ==, 'H');
     g_assert_null(lookup(model, 0, 1, HERE + SIZE_4K));
     /* So many that some meet the global entries in the hash table. */
     for (asid = 3; asid < 1000; asid++) {
@@ -247,7 +247,8 @@ static void test_entry_fields(void)
 {
     X86TLBModel *model = x86_tlb_model_new(0, 0);
     X86TLBEntry entry = {
-        .addr = HERE, .phys = 0x123456000, .root = 0x789000, .sequence = 42,
+        .addr = HERE, .phys = 0x123456000, .owner = 0x789000,
+        .space = 0xabc000, .time = 42, .number = 1,
         .stage1_attrs = 0xffffffff, .stage2_attrs = 0x80000001,
         .asid = 0xffff, .pcid = 0xfff, .kind = X86_TLB_LINEAR,
         .shift = 12, .stage1_shift = 30,
@@ -709,13 +710,53 @@ static void test_drop(void)
     X86TLBModel *model = populate();
     X86TLBStats stats;
 
-    x86_tlb_model_drop(model, lookup(model, 1, 1, HERE));
+    x86_tlb_model_drop(model, lookup(model, 1, 1, HERE),
+                       X86_TLB_DROP_PERMISSION);
     g_assert_null(lookup(model, 1, 1, HERE));
     g_assert_nonnull(lookup(model, 1, 2, HERE));
     x86_tlb_model_stats(model, &stats);
     g_assert_cmpuint(stats.drops[X86_TLB_DROP_PERMISSION], ==, 1);
     g_assert_cmpuint(stats.live, ==, strlen(letters) - 1);
+    x86_tlb_model_drop(model, lookup(model, 1, 2, HERE), X86_TLB_DROP_EVICT);
+    x86_tlb_model_stats(model, &stats);
+    g_assert_cmpuint(stats.drops[X86_TLB_DROP_EVICT], ==, 1);
     x86_tlb_model_free(model);
+}
+
+/* A look from outside is not one of the CPU's. */
+static void test_peek(void)
+{
+    X86TLBModel *model = populate();
+    X86TLBContext context = { .asid = 1, .pcid = 1, .kind = X86_TLB_LINEAR };
+    X86TLBStats stats;
+
+    g_assert_cmpuint(x86_tlb_model_peek(model, &context, HERE)->time, ==, 'A');
+    g_assert_null(x86_tlb_model_peek(model, &context, HERE - 1));
+    x86_tlb_model_stats(model, &stats);
+    g_assert_cmpuint(stats.hits + stats.misses, ==, 0);
+    x86_tlb_model_free(model);
+}
+
+/* What was filled later than the invalidation was asked for stays. */
+static void test_by_time(void)
+{
+    X86TLBMatch match = x86_tlb_match_all();
+
+    match.by_time = true;
+    match.time = 'C';
+    expect_gone(match, "AB");
+    match.time = 'D';
+    expect_gone(match, "ABC");
+    match.time = 'N' + 1;
+    expect_gone(match, "ABCDGHN");
+    match.by_asid = true;
+    match.asid = 1;
+    expect_gone(match, "ABGN");
+    match = x86_tlb_match_invlpgb(HERE | VA | ASID | GLOBAL, 1, 1, 48);
+    expect_gone(match, "ABG");
+    match.by_time = true;
+    match.time = 'B';
+    expect_gone(match, "A");
 }
 
 static void test_capacity(void)
@@ -885,6 +926,32 @@ static void test_pending_merge(void)
     g_assert_true(x86_tlb_pending_is_empty(&pending));
 }
 
+/* An older one covers less of the same range. */
+static void test_pending_time(void)
+{
+    X86TLBMatch old = x86_tlb_match_invlpgb(HERE | VA | ASID, 7, 1, 48);
+    X86TLBMatch new = x86_tlb_match_invlpgb(HERE | VA | ASID, 0, 1, 48);
+    X86TLBPending pending = { .n = 0 };
+
+    old.by_time = new.by_time = true;
+    old.time = 'A';
+    new.time = 'B';
+    pend(&pending, old);
+    pend(&pending, new);
+    g_assert_cmpuint(pending.n, ==, 2);
+    pend(&pending, old);
+    g_assert_cmpuint(pending.n, ==, 2);
+    old.time = 'B';
+    pend(&pending, old);
+    g_assert_cmpuint(pending.n, ==, 1);
+    old.by_time = false;
+    pend(&pending, old);
+    g_assert_cmpuint(pending.n, ==, 1);
+    g_assert_false(pending.match[0].by_time);
+    pend(&pending, new);
+    g_assert_cmpuint(pending.n, ==, 1);
+}
+
 /* What fits takes effect on each CPU exactly. */
 static void test_pending_apply(void)
 {
@@ -943,17 +1010,24 @@ static void test_pending_overflow(void)
     };
     unsigned i, j;
 
-    for (i = 0; i < G_N_ELEMENTS(last); i++) {
-        X86TLBMatch match = x86_tlb_match_invlpgb(last[i].rax, last[i].ecx,
-                                                  last[i].edx, 48);
+    for (i = 0; i < 2 * G_N_ELEMENTS(last); i++) {
+        X86TLBMatch match = x86_tlb_match_invlpgb(last[i / 2].rax,
+                                                  last[i / 2].ecx,
+                                                  last[i / 2].edx, 48);
         X86TLBPending pending = { .n = 0 };
         X86TLBModel *model = populate();
 
+        match.by_time = i % 2;
+        match.time = 'z';
         for (j = 0; j < X86_TLB_PENDING_MAX; j++) {
+            X86TLBMatch first =
+                x86_tlb_match_invlpgb((HERE + j * SIZE_2M) | VA | ASID | PCID,
+                                      0, 1 << 16 | 1, 48);
+
             insert(model, linear(1, 1, HERE + j * SIZE_2M, 12));
-            pend(&pending, x86_tlb_match_invlpgb((HERE + j * SIZE_2M) | VA |
-                                                 ASID | PCID, 0, 1 << 16 | 1,
-                                                 48));
+            first.by_time = true;
+            first.time = 1;
+            pend(&pending, first);
         }
         insert(model, linear(1, 1, HERE - SIZE_2M, 12));
         insert(model, linear(1, 1, HERE + SIZE_1G, 12));
@@ -1007,8 +1081,10 @@ int main(int argc, char **argv)
     TEST("invlpgb/not-canonical", test_invlpgb_not_canonical);
     TEST("invlpgb/largest-asid-and-pcid", test_invlpgb_wide_operands);
     TEST("many-entries", test_many_entries);
+    TEST("by-time", test_by_time);
     TEST("fragments/few-entries", test_fragments);
     TEST("fragments/many-entries", test_fragments_among_many);
+    TEST("peek", test_peek);
     TEST("drop", test_drop);
     TEST("capacity/limit", test_capacity);
     TEST("capacity/seed", test_seed);
@@ -1016,6 +1092,7 @@ int main(int argc, char **argv)
     TEST("stats", test_stats);
     TEST("memory", test_memory);
     TEST("pending/merge", test_pending_merge);
+    TEST("pending/time", test_pending_time);
     TEST("pending/apply", test_pending_apply);
     TEST("pending/full", test_pending_full);
     TEST("pending/overflow", test_pending_overflow);

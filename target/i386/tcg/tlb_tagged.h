@@ -63,7 +63,10 @@ static inline bool x86_tagged_tlb_active(CPUX86State *env)
     return unlikely(env_archcpu(env)->tagged_tlb);
 }
 
-bool x86_tagged_tlb_realize(X86CPU *cpu, Error **errp);
+/**
+ * x86_tagged_tlb_time: the time before a page walk, for x86_tagged_tlb_insert()
+ */
+uint64_t x86_tagged_tlb_time(void);
 
 /**
  * x86_tagged_tlb_fill: fill softmmu from the model
@@ -83,14 +86,16 @@ bool x86_tagged_tlb_fill(CPUState *cs, vaddr addr, MMUAccessType access_type,
  * @addr: address
  * @mmu_idx: MMU index
  * @walk: what the walk found
+ * @time: when it began
  */
 void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
-                           const X86PageWalk *walk);
+                           const X86PageWalk *walk, uint64_t time);
 
 /*
  * Instructions and events.  All of these do nothing unless the CPU has the
  * model, and none of them flushes softmmu: whoever calls them does.
  */
+void x86_tagged_tlb_realize(X86CPU *cpu);
 void x86_tagged_tlb_mov_cr0(CPUX86State *env, target_ulong old_cr0);
 void x86_tagged_tlb_mov_cr4(CPUX86State *env, target_ulong old_cr4);
 void x86_tagged_tlb_invlpg(CPUX86State *env, target_ulong addr);

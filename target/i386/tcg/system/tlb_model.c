@@ -295,9 +295,9 @@ void x86_tlb_model_free(X86TLBModel *model)
     g_free(model);
 }
 
-const X86TLBEntry *x86_tlb_model_lookup(X86TLBModel *model,
-                                        const X86TLBContext *context,
-                                        uint64_t addr)
+const X86TLBEntry *x86_tlb_model_peek(const X86TLBModel *model,
+                                      const X86TLBContext *context,
+                                      uint64_t addr)
 {
     unsigned i;
 
@@ -319,13 +319,25 @@ const X86TLBEntry *x86_tlb_model_lookup(X86TLBModel *model,
                 entry->kind == context->kind &&
                 (entry->global || entry->kind == X86_TLB_NESTED ||
                  entry->pcid == context->pcid)) {
-                model->stats.hits++;
                 return entry;
             }
         }
     }
-    model->stats.misses++;
     return NULL;
+}
+
+const X86TLBEntry *x86_tlb_model_lookup(X86TLBModel *model,
+                                        const X86TLBContext *context,
+                                        uint64_t addr)
+{
+    const X86TLBEntry *entry = x86_tlb_model_peek(model, context, addr);
+
+    if (entry) {
+        model->stats.hits++;
+    } else {
+        model->stats.misses++;
+    }
+    return entry;
 }
 
 /* Does @match cover the entries of @kind that have @tag? */
@@ -351,6 +363,11 @@ static bool covers_addr(const X86TLBMatch *match, const X86TLBEntry *entry,
             match->last >> shift >= entry->addr >> shift);
 }
 
+static bool covers_time(const X86TLBMatch *match, const X86TLBEntry *entry)
+{
+    return !match->by_time || entry->time < match->time;
+}
+
 /* The entries that have their pages in the range, found page by page. */
 static void drop_by_page(X86TLBModel *model, uint16_t asid, X86TLBKind kind,
                          const X86TLBMatch *match, unsigned table,
@@ -372,7 +389,8 @@ static void drop_by_page(X86TLBModel *model, uint16_t asid, X86TLBKind kind,
                 next = node->link[table].next;
                 if (node->entry.asid == asid &&
                     covers_tag(match, kind, node->context->tag) &&
-                    covers_addr(match, &node->entry, table)) {
+                    covers_addr(match, &node->entry, table) &&
+                    covers_time(match, &node->entry)) {
                     drop_node(model, node, cause);
                 }
             }
@@ -398,7 +416,8 @@ static void drop_by_context(X86TLBModel *model, Space *space, X86TLBKind kind,
         }
         for (node = context->nodes; node; node = next) {
             next = node->link[BY_CONTEXT].next;
-            if (covers_addr(match, &node->entry, table)) {
+            if (covers_addr(match, &node->entry, table) &&
+                covers_time(match, &node->entry)) {
                 drop_node(model, node, cause);
             }
         }
@@ -478,13 +497,14 @@ const X86TLBEntry *x86_tlb_model_insert(X86TLBModel *model,
     node->index = model->stats.live;
     model->nodes[model->stats.live++] = node;
     model->stats.peak = MAX(model->stats.peak, model->stats.live);
-    model->stats.inserts++;
+    node->entry.number = ++model->stats.inserts;
     return &node->entry;
 }
 
-void x86_tlb_model_drop(X86TLBModel *model, const X86TLBEntry *entry)
+void x86_tlb_model_drop(X86TLBModel *model, const X86TLBEntry *entry,
+                        X86TLBDropCause cause)
 {
-    drop_node(model, (Node *)entry, X86_TLB_DROP_PERMISSION);
+    drop_node(model, (Node *)entry, cause);
 }
 
 bool x86_tlb_model_evict(X86TLBModel *model)
@@ -502,7 +522,7 @@ bool x86_tlb_model_evict(X86TLBModel *model)
 static void invalidate_asid(X86TLBModel *model, uint16_t asid,
                             const X86TLBMatch *match)
 {
-    static const X86TLBMatch any;
+    X86TLBMatch any = { .by_time = match->by_time, .time = match->time };
 
     drop_in_asid(model, asid, X86_TLB_LINEAR, match, BY_STAGE1_PAGE,
                  X86_TLB_DROP_INVALIDATE);
@@ -666,6 +686,7 @@ static bool match_contains(const X86TLBMatch *a, const X86TLBMatch *b)
            (!a->by_pcid || (b->by_pcid && a->pcid == b->pcid)) &&
            (!a->by_address || (b->by_address && a->first <= b->first &&
                                a->last >= b->last)) &&
+           (!a->by_time || (b->by_time && a->time >= b->time)) &&
            a->globals >= b->globals && a->nested >= b->nested;
 }
 
@@ -675,11 +696,13 @@ static X86TLBMatch match_join(const X86TLBMatch *a, const X86TLBMatch *b)
     return (X86TLBMatch) {
         .first = MIN(a->first, b->first),
         .last = MAX(a->last, b->last),
+        .time = MAX(a->time, b->time),
         .asid = a->asid,
         .pcid = a->pcid,
         .by_asid = a->by_asid && b->by_asid && a->asid == b->asid,
         .by_pcid = a->by_pcid && b->by_pcid && a->pcid == b->pcid,
         .by_address = a->by_address && b->by_address,
+        .by_time = a->by_time && b->by_time,
         .globals = a->globals || b->globals,
         .nested = a->nested || b->nested,
     };

@@ -36,10 +36,11 @@ typedef enum X86TLBKind {
  * X86TLBEntry: one translation
  * @addr: first address, aligned to the size; a linear address is canonical
  * @phys: physical address of @addr
- * @root: nested root (nCR3) under which the entry was filled, or a constant
- *     of the caller's choice without nested paging.  Not compared: an entry
- *     that is found under another root is an isolation violation.
- * @sequence: the caller's time of the fill.  Not compared.
+ * @owner: whose page tables said so, in the caller's encoding.  Not compared:
+ *     an entry that is found in another's name is an isolation violation.
+ * @space: address of stage 1's page tables.  Not compared.
+ * @time: when the walk began, by the caller's clock
+ * @number: set by x86_tlb_model_insert(), as X86TLBStats.inserts was then
  * @stage1_attrs: leaf attributes of stage 1, in the caller's encoding.  What
  *     they permit depends on CR0, CR4, EFER, CPL and PKRU at the time of use.
  * @stage2_attrs: the same for nested paging
@@ -56,8 +57,10 @@ typedef enum X86TLBKind {
 typedef struct X86TLBEntry {
     uint64_t addr;
     uint64_t phys;
-    uint64_t root;
-    uint64_t sequence;
+    uint64_t owner;
+    uint64_t space;
+    uint64_t time;
+    uint64_t number;
     uint32_t stage1_attrs;
     uint32_t stage2_attrs;
     uint16_t asid;
@@ -84,11 +87,14 @@ typedef struct X86TLBContext {
  * X86TLBMatch: what an invalidation covers
  * @first: first address, if @by_address
  * @last: last address, inclusive; not below @first
+ * @time: if @by_time
  * @asid: if @by_asid
  * @pcid: if @by_pcid
  * @by_asid: cover one ASID only
  * @by_pcid: cover one PCID only; does not restrict @globals (spec B.2)
  * @by_address: cover only entries of whose stage-1 page a part is in the range
+ * @by_time: cover only entries whose walk began before @time.  Others may stay:
+ *     they were made after the invalidation was asked for.
  * @globals: cover global entries too
  * @nested: cover guest-physical entries too.  They have neither a linear
  *     address nor a PCID to compare, so that only @by_asid spares any.  Spec
@@ -99,11 +105,13 @@ typedef struct X86TLBContext {
 typedef struct X86TLBMatch {
     uint64_t first;
     uint64_t last;
+    uint64_t time;
     uint16_t asid;
     uint16_t pcid;
     bool by_asid;
     bool by_pcid;
     bool by_address;
+    bool by_time;
     bool globals;
     bool nested;
 } X86TLBMatch;
@@ -197,8 +205,8 @@ X86TLBMatch x86_tlb_match_invlpgb(uint64_t rax, uint32_t ecx, uint32_t edx,
  * X86TLBDropCause: why an entry went
  * @X86_TLB_DROP_INVALIDATE: an invalidation covered it
  * @X86_TLB_DROP_REPLACE: a new entry for the same address took its place
- * @X86_TLB_DROP_PERMISSION: x86_tlb_model_drop()
- * @X86_TLB_DROP_EVICT: the capacity, or x86_tlb_model_evict()
+ * @X86_TLB_DROP_PERMISSION: it did not permit an access
+ * @X86_TLB_DROP_EVICT: the capacity, or the caller's wish
  * @X86_TLB_DROP__MAX: number of causes
  */
 typedef enum X86TLBDropCause {
@@ -264,6 +272,18 @@ const X86TLBEntry *x86_tlb_model_lookup(X86TLBModel *model,
                                         uint64_t addr);
 
 /**
+ * x86_tlb_model_peek: look for a translation without counting the look
+ * @model: the model
+ * @context: in whose name
+ * @addr: address of the kind that @context says
+ *
+ * Returns: the entry, valid until the model is changed, or NULL.
+ */
+const X86TLBEntry *x86_tlb_model_peek(const X86TLBModel *model,
+                                      const X86TLBContext *context,
+                                      uint64_t addr);
+
+/**
  * x86_tlb_model_insert: add a translation
  * @model: the model
  * @entry: is copied
@@ -279,14 +299,17 @@ const X86TLBEntry *x86_tlb_model_insert(X86TLBModel *model,
                                         const X86TLBEntry *entry);
 
 /**
- * x86_tlb_model_drop: drop an entry that does not permit an access
+ * x86_tlb_model_drop: drop an entry
  * @model: the model
  * @entry: result of a lookup or insertion
+ * @cause: X86_TLB_DROP_PERMISSION if it does not permit an access, or
+ *     X86_TLB_DROP_EVICT
  *
  * A page fault drops the translation that led to it (SDM3 4.10.4.1), so that
  * software need not invalidate in order to grant more rights.
  */
-void x86_tlb_model_drop(X86TLBModel *model, const X86TLBEntry *entry);
+void x86_tlb_model_drop(X86TLBModel *model, const X86TLBEntry *entry,
+                        X86TLBDropCause cause);
 
 /**
  * x86_tlb_model_evict: drop a random entry

@@ -14,110 +14,52 @@
  */
 
 #include "qemu/osdep.h"
-#include "qapi/error.h"
-#include "qemu/error-report.h"
 #include "qemu/rcu.h"
+#include "qemu/stats64.h"
 #include "cpu.h"
 #include "exec/cputlb.h"
 #include "exec/page-protection.h"
-#include "system/runstate.h"
 #include "tcg/helper-tcg.h"
-#include "tcg/tlb_tagged.h"
-#include "target/i386/trace.h"
-#include "tlb_model.h"
+#include "tlb_tagged_internal.h"
+#include "tlb_witness.h"
 
-/* In X86TLBEntry::stage1_attrs: PG_USER_MASK, PG_RW_MASK, and these. */
-#define ATTR_NX                 (1U << 0)
-#define ATTR_DIRTY              PG_DIRTY_MASK
-#define ATTR_PKEY_SHIFT         12
-#define ATTR_UNPAGED            (1U << 16)
-
-/* In X86TLBEntry::root, where no nCR3, which is aligned, can be. */
-#define ROOT_HOST               1
-#define ROOT_NOT_NESTED         2
-
-typedef enum X86TLBAction {
-    ACTION_REPORT,
-    ACTION_PAUSE,
-    ACTION_ABORT,
-} X86TLBAction;
-
-/**
- * X86TaggedTLB: the model of one CPU, and what is around it
- * @model: its translations
- * @pending: INVLPGBs that it has issued and that have not taken effect
- * @random: decides which of them take effect early
- * @action: what to do about an isolation violation
- * @violations: number of isolation violations
- * @synced: erratum 1718: a TLBSYNC has not completed anything yet
+/*
+ * The clock of all CPUs, advanced by those who change something that a page
+ * walk may read and who want to know which walks began before.
  */
-struct X86TaggedTLB {
-    X86TLBModel *model;
-    X86TLBPending pending;
-    GRand *random;
-    X86TLBAction action;
-    uint64_t violations;
-    bool synced;
-};
+static Stat64 tlb_clock;
 
-static const char *const action_names[] = {
-    [ACTION_REPORT] = "report",
-    [ACTION_PAUSE] = "pause",
-    [ACTION_ABORT] = "abort",
-};
-
-static int find_name(const char *const *names, size_t n, const char *name)
+uint64_t x86_tagged_tlb_tick(void)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (g_str_equal(names[i], name)) {
-            return i;
-        }
-    }
-    return -1;
+    /* The addition is a full barrier: what was stored before is seen. */
+    stat64_add(&tlb_clock, 1);
+    return stat64_get(&tlb_clock);
 }
 
-bool x86_tagged_tlb_realize(X86CPU *cpu, Error **errp)
+uint64_t x86_tagged_tlb_time(void)
 {
-    static const char *const models[] = { "off", "tagged" };
+    uint64_t time = stat64_get(&tlb_clock);
+
+    /* before the walk reads any page table */
+    smp_rmb();
+    return time;
+}
+
+void x86_tagged_tlb_realize(X86CPU *cpu)
+{
     const X86TLBModelOptions *options = &cpu->tlb_model;
     /* The CPUs' choices shall differ. */
     uint64_t seed = options->seed + CPU(cpu)->cpu_index;
-    int model = 0, action = ACTION_REPORT;
     X86TaggedTLB *tlb;
 
-    if (options->model) {
-        model = find_name(models, ARRAY_SIZE(models), options->model);
+    if (!options->tagged) {
+        return;
     }
-    if (model < 0) {
-        error_setg(errp, "x-tlb-model=%s is unknown: use \"off\" or "
-                   "\"tagged\"", options->model);
-        return false;
-    }
-    if (options->action) {
-        action = find_name(action_names, ARRAY_SIZE(action_names),
-                           options->action);
-    }
-    if (action < 0) {
-        error_setg(errp, "x-tlb-model-action=%s is unknown: use \"report\", "
-                   "\"pause\" or \"abort\"", options->action);
-        return false;
-    }
-    if (options->early > 100) {
-        error_setg(errp, "x-tlb-model-early=%u is out of range: it must be "
-                   "between 0 and 100 percent", options->early);
-        return false;
-    }
-    if (!model) {
-        return true;
-    }
-
     tlb = g_new0(X86TaggedTLB, 1);
     tlb->model = x86_tlb_model_new(options->capacity, seed);
     tlb->random = g_rand_new_with_seed_array(
         (guint32[]) { seed, seed >> 32 }, 2);
-    tlb->action = action;
     cpu->tagged_tlb = tlb;
-    return true;
 }
 
 /*
@@ -137,22 +79,30 @@ void x86_tagged_tlb_unrealize(X86CPU *cpu)
     }
 }
 
-static uint16_t current_asid(CPUX86State *env)
+uint16_t x86_tagged_tlb_asid(CPUX86State *env)
 {
     return env->hflags & HF_GUEST_MASK ? env->svm_asid : 0;
 }
 
-static uint16_t current_pcid(CPUX86State *env)
+uint16_t x86_tagged_tlb_pcid(CPUX86State *env)
 {
     return env->cr[4] & CR4_PCIDE_MASK ? env->cr[3] & 0xfff : 0;
 }
 
-static uint64_t current_root(CPUX86State *env)
+uint64_t x86_tagged_tlb_root(CPUX86State *env)
 {
     if (!(env->hflags & HF_GUEST_MASK)) {
-        return ROOT_HOST;
+        return X86_TLB_ROOT_HOST;
     }
-    return env->hflags2 & HF2_NPT_MASK ? env->nested_cr3 : ROOT_NOT_NESTED;
+    return env->hflags2 & HF2_NPT_MASK ? env->nested_cr3 :
+           X86_TLB_ROOT_NOT_NESTED;
+}
+
+uint64_t x86_tagged_tlb_space(CPUX86State *env)
+{
+    bool pdpes = (env->cr[4] & CR4_PAE_MASK) && !(env->hflags & HF_LMA_MASK);
+
+    return QEMU_ALIGN_DOWN(env->cr[3], pdpes ? 32 : TARGET_PAGE_SIZE);
 }
 
 /*
@@ -165,7 +115,7 @@ static bool get_context(CPUX86State *env, int mmu_idx, X86TLBContext *context)
     bool nested = env->hflags2 & HF2_NPT_MASK;
 
     *context = (X86TLBContext) {
-        .asid = current_asid(env),
+        .asid = x86_tagged_tlb_asid(env),
         .kind = X86_TLB_NESTED,
     };
     switch (mmu_idx) {
@@ -175,7 +125,7 @@ static bool get_context(CPUX86State *env, int mmu_idx, X86TLBContext *context)
         return nested;
     default:
         context->kind = X86_TLB_LINEAR;
-        context->pcid = current_pcid(env);
+        context->pcid = x86_tagged_tlb_pcid(env);
         return nested || (env->cr[0] & CR0_PG_MASK);
     }
 }
@@ -186,32 +136,6 @@ static vaddr effective_addr(int mmu_idx, vaddr addr)
            (uint32_t)addr : addr;
 }
 
-static void report_violation(CPUX86State *env, const X86TLBEntry *entry,
-                             vaddr addr)
-{
-    CPUState *cs = env_cpu(env);
-    X86TaggedTLB *tlb = env_archcpu(env)->tagged_tlb;
-
-    tlb->violations++;
-    trace_x86_tlb_violation(cs->cpu_index, entry->asid, entry->pcid, addr,
-                            entry->root, current_root(env));
-    switch (tlb->action) {
-    case ACTION_REPORT:
-        break;
-    case ACTION_PAUSE:
-        qemu_system_vmstop_request_prepare();
-        qemu_system_vmstop_request(RUN_STATE_PAUSED);
-        break;
-    case ACTION_ABORT:
-        error_report("TLB model: CPU %d uses a translation of 0x%" VADDR_PRIx
-                     ", ASID %u, PCID 0x%x, that was made under nested root "
-                     "0x%" PRIx64 ", under 0x%" PRIx64, cs->cpu_index, addr,
-                     entry->asid, entry->pcid, entry->root,
-                     current_root(env));
-        abort();
-    }
-}
-
 /* What the page tables permit under the CPU's present registers. */
 static int page_prot(CPUX86State *env, int mmu_idx, const X86TLBEntry *entry)
 {
@@ -219,12 +143,12 @@ static int page_prot(CPUX86State *env, int mmu_idx, const X86TLBEntry *entry)
     uint64_t ptep, pte;
     int prot, pkr_prot, pg_mode;
 
-    if (attrs & ATTR_UNPAGED) {
+    if (attrs & X86_TLB_ATTR_UNPAGED) {
         return entry->stage2_attrs;
     }
     ptep = (attrs & (PG_USER_MASK | PG_RW_MASK)) |
-           (attrs & ATTR_NX ? PG_NX_MASK : 0);
-    pte = (uint64_t)(attrs >> ATTR_PKEY_SHIFT & 0xf) << PG_PKRU_BIT;
+           (attrs & X86_TLB_ATTR_NX ? PG_NX_MASK : 0);
+    pte = (uint64_t)(attrs >> X86_TLB_ATTR_PKEY_SHIFT & 0xf) << PG_PKRU_BIT;
     if (mmu_idx == MMU_NESTED_IDX) {
         /* Nested page tables are checked as for an access by the user. */
         pg_mode = env->nested_pg_mode;
@@ -234,7 +158,7 @@ static int page_prot(CPUX86State *env, int mmu_idx, const X86TLBEntry *entry)
     }
     prot = x86_leaf_prot(env, pg_mode, mmu_idx, ptep, pte, &pkr_prot);
     /* The first write has to set the dirty bit. */
-    if (!(attrs & ATTR_DIRTY)) {
+    if (!(attrs & X86_TLB_ATTR_DIRTY)) {
         prot &= ~PAGE_WRITE;
     }
     return prot & pkr_prot & entry->stage2_attrs;
@@ -260,12 +184,10 @@ bool x86_tagged_tlb_fill(CPUState *cs, vaddr addr, MMUAccessType access_type,
     }
     prot = page_prot(env, mmu_idx, entry);
     if (!(prot & (1 << access_type))) {
-        x86_tlb_model_drop(tlb->model, entry);
+        x86_tlb_model_drop(tlb->model, entry, X86_TLB_DROP_PERMISSION);
         return false;
     }
-    if (entry->root != current_root(env)) {
-        report_violation(env, entry, linear);
-    }
+    x86_tlb_witness(env, entry, linear);
 
     paddr = (entry->phys + (linear - entry->addr)) & x86_get_a20_mask(env);
     tlb_set_page_with_attrs(cs, addr & TARGET_PAGE_MASK,
@@ -275,7 +197,7 @@ bool x86_tagged_tlb_fill(CPUState *cs, vaddr addr, MMUAccessType access_type,
 }
 
 void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
-                           const X86PageWalk *walk)
+                           const X86PageWalk *walk, uint64_t time)
 {
     X86TaggedTLB *tlb = env_archcpu(env)->tagged_tlb;
     uint32_t size = walk->page_size;
@@ -293,7 +215,8 @@ void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
     entry = (X86TLBEntry) {
         .addr = QEMU_ALIGN_DOWN(addr, size),
         .phys = walk->paddr - (addr & (size - 1)),
-        .root = current_root(env),
+        .owner = x86_tlb_owner(x86_tagged_tlb_root(env)),
+        .time = time,
         .asid = context.asid,
         .pcid = context.pcid,
         .kind = context.kind,
@@ -304,14 +227,18 @@ void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
     if (walk->paged) {
         entry.stage1_attrs =
             (walk->ptep & (PG_USER_MASK | PG_RW_MASK)) |
-            (walk->ptep & PG_NX_MASK ? ATTR_NX : 0) |
-            (walk->pte & ATTR_DIRTY) |
-            ((walk->pte & PG_PKRU_MASK) >> PG_PKRU_BIT << ATTR_PKEY_SHIFT);
+            (walk->ptep & PG_NX_MASK ? X86_TLB_ATTR_NX : 0) |
+            (walk->pte & X86_TLB_ATTR_DIRTY) |
+            ((walk->pte & PG_PKRU_MASK) >> PG_PKRU_BIT
+             << X86_TLB_ATTR_PKEY_SHIFT);
         entry.global = context.kind == X86_TLB_LINEAR &&
                        (env->cr[4] & CR4_PGE_MASK) &&
                        (walk->pte & PG_GLOBAL_MASK);
+        if (context.kind == X86_TLB_LINEAR) {
+            entry.space = x86_tagged_tlb_space(env);
+        }
     } else {
-        entry.stage1_attrs = ATTR_UNPAGED;
+        entry.stage1_attrs = X86_TLB_ATTR_UNPAGED;
     }
     x86_tlb_model_insert(tlb->model, &entry);
 }
@@ -326,7 +253,7 @@ void x86_tagged_tlb_mov_cr0(CPUX86State *env, target_ulong old_cr0)
     if (x86_tagged_tlb_active(env) &&
         ((env->cr[0] ^ old_cr0) & CR0_PG_MASK)) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_paging_mode(current_asid(env)));
+                   x86_tlb_match_paging_mode(x86_tagged_tlb_asid(env)));
     }
 }
 
@@ -335,8 +262,8 @@ void x86_tagged_tlb_mov_cr3(CPUX86State *env, bool keep)
 {
     if (x86_tagged_tlb_active(env) && !keep) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_mov_cr3(current_asid(env),
-                                         current_pcid(env)));
+                   x86_tlb_match_mov_cr3(x86_tagged_tlb_asid(env),
+                                         x86_tagged_tlb_pcid(env)));
     }
 }
 
@@ -351,7 +278,7 @@ void x86_tagged_tlb_mov_cr4(CPUX86State *env, target_ulong old_cr4)
          (changed & old_cr4 & CR4_PCIDE_MASK) ||
          (changed & env->cr[4] & CR4_PKE_MASK))) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_paging_mode(current_asid(env)));
+                   x86_tlb_match_paging_mode(x86_tagged_tlb_asid(env)));
     }
 }
 
@@ -359,8 +286,8 @@ void x86_tagged_tlb_invlpg(CPUX86State *env, target_ulong addr)
 {
     if (x86_tagged_tlb_active(env)) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_invlpg(current_asid(env), current_pcid(env),
-                                        addr));
+                   x86_tlb_match_invlpg(x86_tagged_tlb_asid(env),
+                                        x86_tagged_tlb_pcid(env), addr));
     }
 }
 
@@ -377,16 +304,17 @@ void x86_tagged_tlb_invpcid(CPUX86State *env, unsigned type, uint16_t pcid,
 {
     if (x86_tagged_tlb_active(env)) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_invpcid(current_asid(env), type, pcid,
+                   x86_tlb_match_invpcid(x86_tagged_tlb_asid(env), type, pcid,
                                          addr));
     }
 }
 
 void x86_tagged_tlb_vmrun(CPUX86State *env, uint8_t tlb_control)
 {
-    if (x86_tagged_tlb_active(env) && tlb_control != TLB_CONTROL_DO_NOTHING) {
+    if (x86_tagged_tlb_active(env)) {
         invalidate(env_archcpu(env),
-                   x86_tlb_match_tlb_control(current_asid(env), tlb_control));
+                   x86_tlb_match_tlb_control(x86_tagged_tlb_asid(env),
+                                             tlb_control));
     }
 }
 
@@ -459,6 +387,8 @@ bool x86_tagged_tlb_invlpgb(CPUX86State *env, uint64_t rax, uint32_t ecx,
         match.by_asid = true;
         match.asid = env->svm_asid;
     }
+    match.by_time = true;
+    match.time = x86_tagged_tlb_tick();
     x86_tlb_pending_add(&tlb->pending, &match);
     tlb->synced = false;
     return cpu->tlb_model.early &&
