@@ -44,7 +44,9 @@ static const struct group {
     { "inject", test_inject },
     { "ferr", test_ferr },
     { "hypervisor", test_hypervisor },
+    { "probe", test_probe },
     { "migration", test_migration, .on_request = true },
+    { "query", test_query, .on_request = true },
 };
 
 void boot_main(const struct pvh_start_info *info);

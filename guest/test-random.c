@@ -19,12 +19,17 @@ static u64 count = 10000;
 static u64 first_seed, random_state;
 
 /* xorshift64*, Vigna 2014. */
-static u64 random(void)
+u64 random_from(u64 *state)
 {
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return random_state * 0x2545f4914f6cdd1dull;
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1dull;
+}
+
+u64 random(void)
+{
+    return random_from(&random_state);
 }
 
 static u32 below(u32 n)

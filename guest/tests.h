@@ -27,9 +27,14 @@ void test_inject(void);
 void test_ferr(void);
 void test_migration(void);
 void test_hypervisor(void);
+void test_probe(void);
+void test_query(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);
+u64 random(void);
+/* The same from a state of the caller's, which is not 0. */
+u64 random_from(u64 *state);
 
 /* Whether the command line says that the machine has the strict TLB model. */
 bool strict(void);

@@ -158,6 +158,14 @@ static inline void out32(u16 port, u32 v)
     asm volatile("outl %0, %1" : : "a"(v), "Nd"(port));
 }
 
+static inline u32 in32(u16 port)
+{
+    u32 v;
+
+    asm volatile("inl %1, %0" : "=a"(v) : "Nd"(port));
+    return v;
+}
+
 static inline u8 in8(u16 port)
 {
     u8 v;
