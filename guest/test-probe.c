@@ -423,22 +423,23 @@ static void ring_physical(u64 addr, u64 time)
 
 static unsigned stale_after_nested_change(u8 tlb_control)
 {
-    u64 *new_page = page_alloc(), value, time;
+    u64 gpa, old_page = (u64)page_alloc(), new_page = (u64)page_alloc(), time;
     unsigned n;
 
-    guest_page = page_alloc();
+    window_reset(WINDOW_4K);
+    gpa = *pte_at(boot_pml4, page_va(), 1) & PTE_ADDRESS;
     guest_reset();
-    npt_map((u64)guest_page, (u64)guest_page);
-    guest_call(read_guest_page, &value);
+    npt_map(gpa, old_page);
+    guest_call(touch, NULL);
     forget_reports();
     time = probe_time();
-    npt_map((u64)guest_page, (u64)new_page);
-    ring_physical((u64)guest_page, time);
+    npt_map(gpa, new_page);
+    ring_physical(old_page, time);
     this_vmcb()->tlb_control = tlb_control;
-    guest_call(read_guest_page, &value);
+    guest_call(touch, NULL);
     n = take_reports(TLB_PROBE_STALE, 0);
     silence();
-    npt_map((u64)guest_page, (u64)guest_page);
+    npt_map(gpa, gpa);
     return n;
 }
 
@@ -572,7 +573,12 @@ void test_probe(void)
         skip("no such device", "probe");
         return;
     }
-    probe_defaults();
+    report(probe_read(TLB_PROBE_ASID) == TLB_PROBE_CURRENT &&
+           probe_read(TLB_PROBE_PCID) == TLB_PROBE_CURRENT &&
+           probe_read(TLB_PROBE_KIND) == TLB_PROBE_LINEAR &&
+           probe_read(TLB_PROBE_ROOT) == TLB_PROBE_CURRENT &&
+           probe_read(TLB_PROBE_SPACE) == TLB_PROBE_CURRENT,
+           "probe: after a reset operands mean the CPU's own");
     if (!strict()) {
         expect_status(probe_command(TLB_PROBE_COUNTERS), TLB_PROBE_NO_MODEL,
                       "a command without the model");
