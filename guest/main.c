@@ -10,7 +10,8 @@
  *
  * Command line words:
  *   run=GROUP[,GROUP...]   these groups only; without it all but "migration",
- *                          which waits for somebody to migrate the machine
+ *                          which waits for somebody to migrate the machine, and
+ *                          "clean-bits-reset", which resets it
  *   seed=N count=N         for the random test
  *   strict=1               the machine has QEMU's strict TLB model
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
@@ -44,9 +45,11 @@ static const struct group {
     { "inject", test_inject },
     { "ferr", test_ferr },
     { "hypervisor", test_hypervisor },
+    { "clean-bits", test_clean_bits },
     { "probe", test_probe },
     { "migration", test_migration, .on_request = true },
     { "query", test_query, .on_request = true },
+    { "clean-bits-reset", test_clean_bits_reset, .on_request = true },
 };
 
 void boot_main(const struct pvh_start_info *info);

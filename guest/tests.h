@@ -29,6 +29,8 @@ void test_migration(void);
 void test_hypervisor(void);
 void test_probe(void);
 void test_query(void);
+void test_clean_bits(void);
+void test_clean_bits_reset(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);

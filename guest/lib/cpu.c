@@ -118,6 +118,12 @@ static void start(struct cpu *c)
     }
 }
 
+void cpu_restart(struct cpu *c)
+{
+    c->online = false;
+    start(c);
+}
+
 struct acpi_table {
     char signature[4];
     u32 length;

@@ -124,6 +124,8 @@ void machine_init(void);
 /* Descriptor tables, local APIC; called on each CPU. */
 void cpu_init(struct cpu *c);
 void cpus_start(u64 rsdp);
+/* INIT and SIPI for @c, which waits for work and has given up its state. */
+void cpu_restart(struct cpu *c);
 
 /* Hands @w to @c; cpu_wait() returns when it is done. */
 void cpu_post(struct cpu *c, struct work *w);

@@ -178,16 +178,21 @@ void guest_intercept(u32 code)
  * FS, GS, TR and the system call registers are those of the host: VMRUN does
  * not touch them and nothing here loads others.
  */
+u64 guest_run_vmcb(struct vmcb *v)
+{
+    struct regs *regs = &this_guest()->regs;
+
+    v->rax = regs->rax;
+    svm_enter((u64)v, regs);
+    regs->rax = v->rax;
+    v->tlb_control = TLB_KEEP;
+    v->event = 0;
+    return v->exit_code;
+}
+
 u64 guest_run(void)
 {
-    struct guest *g = this_guest();
-
-    g->vmcb.rax = g->regs.rax;
-    svm_enter((u64)&g->vmcb, &g->regs);
-    g->regs.rax = g->vmcb.rax;
-    g->vmcb.tlb_control = TLB_KEEP;
-    g->vmcb.event = 0;
-    return g->vmcb.exit_code;
+    return guest_run_vmcb(this_vmcb());
 }
 
 u64 guest_run_from_32_bit_host(u32 cr3)

@@ -22,11 +22,15 @@ enum svm_exit {
     EXIT_WRITE_DR0      = 0x030,
     EXIT_EXCEPTION      = 0x040,
     EXIT_INTR           = 0x060,
+    EXIT_VINTR          = 0x064,
     EXIT_CR0_SEL_WRITE  = 0x065,
+    EXIT_CPUID          = 0x072,
     EXIT_SWINT          = 0x075,
     EXIT_IOIO           = 0x07b,
+    EXIT_MSR            = 0x07c,
     EXIT_VMRUN          = 0x080,
     EXIT_VMMCALL        = 0x081,
+    EXIT_RDTSCP         = 0x087,
     EXIT_INVLPGB        = 0x0a0,
     EXIT_INVLPGB_ILLEGAL = 0x0a1,
     EXIT_INVPCID        = 0x0a2,
@@ -123,6 +127,8 @@ void guest_intercept(u32 exit_code);
 
 /* One VMRUN; the exit code.  TLB_CONTROL is back at TLB_KEEP afterwards. */
 u64 guest_run(void);
+/* The same with another VMCB than this guest's. */
+u64 guest_run_vmcb(struct vmcb *v);
 /*
  * The same by a host in 32-bit protected mode: without paging if @cr3 is 0,
  * else with 4 MiB pages, of which the host needs an identity map.  Of the
