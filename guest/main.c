@@ -10,8 +10,8 @@
  *
  * Command line words:
  *   run=GROUP[,GROUP...]   these groups only; without it all but "migration",
- *                          which waits for somebody to migrate the machine, and
- *                          "clean-bits-reset", which resets it
+ *                          "loadvm" and "query", which need somebody outside,
+ *                          and "clean-bits-reset", which resets the machine
  *   seed=N count=N         for the random test
  *   strict=1               the machine has QEMU's strict TLB model
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
@@ -49,6 +49,7 @@ static const struct group {
     { "probe", test_probe },
     { "migration", test_migration, .on_request = true },
     { "query", test_query, .on_request = true },
+    { "loadvm", test_loadvm, .on_request = true },
     { "clean-bits-reset", test_clean_bits_reset, .on_request = true },
 };
 

@@ -31,6 +31,7 @@ void test_probe(void);
 void test_query(void);
 void test_clean_bits(void);
 void test_clean_bits_reset(void);
+void test_loadvm(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);

@@ -23,12 +23,12 @@ static void put(char c)
     out8(SERIAL, c);
 }
 
-void console_wait(void)
+u8 console_wait(void)
 {
     while (!(in8(SERIAL + 5) & 0x01)) {
         pause();
     }
-    in8(SERIAL);
+    return in8(SERIAL);
 }
 
 static void put_number(u64 v, unsigned base, unsigned width)

@@ -10,8 +10,8 @@ void console_init(void);
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_list(const char *format, va_list args);
 
-/* Waits until somebody types a character, and drops it. */
-void console_wait(void);
+/* Waits until somebody types a character: that one. */
+u8 console_wait(void);
 
 /*
  * Ends the machine through isa-debug-exit; QEMU's exit status is then
