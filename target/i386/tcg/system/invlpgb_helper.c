@@ -268,7 +268,7 @@ static void tlbsync_work(CPUState *cs, run_on_cpu_data data)
         x86_tagged_tlb_sync_completes(cpu_env(cs))) {
         deliver_work(cs, data);
     }
-    trace_x86_tlbsync(cs->cpu_index);
+    trace_x86_tlbsync(cs->cpu_index, in_guest(cpu_env(cs)));
 }
 
 /* TLBSYNC.  Translation has checked CPUID, the mode and CPL. */
