@@ -26,6 +26,9 @@
  * That the process has its global ASID is seen from outside: its flushes go on,
  * while the kernel's count of TLB shootdown interrupts stands still.
  *
+ * The run itself takes some time, or with --rounds some changes by each thread:
+ * then the same seed gives the same changes, however long they take.
+ *
  * The last line of output holds the results, name=value, for programs to read.
  * Exit status: 0 all values right, 1 could not run, 2 a wrong value.
  */
@@ -103,6 +106,7 @@ struct page {
 struct arena {
 	pthread_t thread;
 	unsigned int index;
+	uint64_t seed;
 	uint64_t random;
 
 	struct page *page;
@@ -126,6 +130,8 @@ struct arena {
 static struct arena *arenas;
 static unsigned int threads;
 static enum fault inject;
+/* Changes by each thread, or 0: as many as the time allows. */
+static uint64_t rounds;
 static _Atomic int phase;
 static _Atomic unsigned int reported;
 static pthread_barrier_t start;
@@ -147,6 +153,12 @@ static void check(bool ok, const char *what)
 {
 	if (!ok)
 		die("%s: %s", what, strerror(errno));
+}
+
+static void start_random(struct arena *me)
+{
+	/* Any seed will do, but the generator's state must not be 0. */
+	me->random = (me->seed + me->index) * 0x9e3779b97f4a7c15ull | 1;
 }
 
 static uint64_t next_random(struct arena *me)
@@ -520,8 +532,8 @@ static void *run_thread(void *arg)
 {
 	struct arena *me = arg;
 	cpu_set_t cpus;
+	uint64_t round;
 	unsigned int i;
-	int p;
 
 	CPU_ZERO(&cpus);
 	CPU_SET(me->index % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
@@ -538,15 +550,20 @@ static void *run_thread(void *arg)
 	atomic_store(&me->hot, SMALL_PAGES);
 	pthread_barrier_wait(&start);
 
-	while ((p = atomic_load(&phase)) != STOP) {
-		if (p == WARM_UP) {
-			unsigned int page = below(me, SMALL_PAGES);
+	while (atomic_load(&phase) == WARM_UP) {
+		unsigned int page = below(me, SMALL_PAGES);
 
-			atomic_store(&me->hot, (uint64_t)page << 32 | 1);
-			replace(me, DISCARD, page, 1, NO_FAULT);
-		} else {
-			change_one(me);
-		}
+		atomic_store(&me->hot, (uint64_t)page << 32 | 1);
+		replace(me, DISCARD, page, 1, NO_FAULT);
+		atomic_fetch_add(&me->flushes, 1);
+		visit_others(me);
+	}
+	/* The warm-up took as many numbers as it had time for. */
+	start_random(me);
+	atomic_store(&me->flushes, 0);
+	for (round = 0; rounds ? round < rounds : atomic_load(&phase) == RUN;
+	     round++) {
+		change_one(me);
 		atomic_fetch_add(&me->flushes, 1);
 		visit_others(me);
 	}
@@ -577,8 +594,8 @@ static void make_arena(unsigned int index, uint64_t seed)
 	struct arena *me = &arenas[index];
 
 	me->index = index;
-	/* Any seed will do, but the generator's state must not be 0. */
-	me->random = (seed + index) * 0x9e3779b97f4a7c15ull | 1;
+	me->seed = seed;
+	start_random(me);
 	me->page = map_arena();
 	me->spare = map_arena();
 	me->ballast = map_arena();
@@ -713,21 +730,23 @@ static int run(uint64_t seed, double seconds, bool last_attempt)
 		_exit(EXIT_AGAIN);
 	huge = have_huge_page();
 
-	flushes = count_flushes();
 	shootdowns = count_shootdowns();
 	began = now();
 	atomic_store(&phase, RUN);
-	while (now() - began < seconds)
-		nap();
-	while (inject != NO_FAULT && !atomic_load(&reported))
-		nap();
+	if (!rounds) {
+		while (now() - began < seconds)
+			nap();
+		while (inject != NO_FAULT && !atomic_load(&reported))
+			nap();
+		atomic_store(&phase, STOP);
+	}
+	for (i = 0; i < threads; i++)
+		pthread_join(arenas[i].thread, NULL);
 	shootdowns = count_shootdowns() - shootdowns;
-	flushes = count_flushes() - flushes;
+	flushes = count_flushes();
 	took = now() - began;
-	atomic_store(&phase, STOP);
 
 	for (i = 0; i < threads; i++) {
-		pthread_join(arenas[i].thread, NULL);
 		visits += arenas[i].visits;
 		faults += arenas[i].faults;
 		wrong += atomic_load(&arenas[i].wrong);
@@ -743,7 +762,7 @@ static int run(uint64_t seed, double seconds, bool last_attempt)
 
 static void __attribute__((noreturn)) usage(void)
 {
-	die("usage: tlb-workload [--threads N] [--seconds S] [--seed N] [--inject discard|unmap|move|protect|reuse]");
+	die("usage: tlb-workload [--threads N] [--seconds S | --rounds N] [--seed N] [--inject discard|unmap|move|protect|reuse]");
 }
 
 static unsigned long long number(const char *text, unsigned long long least,
@@ -764,6 +783,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "threads", required_argument, NULL, 't' },
 		{ "seconds", required_argument, NULL, 's' },
+		{ "rounds", required_argument, NULL, 'n' },
 		{ "seed", required_argument, NULL, 'r' },
 		{ "inject", required_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 }
@@ -785,6 +805,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			seconds = number(optarg, 0, 1000000);
+			break;
+		case 'n':
+			rounds = number(optarg, 1, UINT64_MAX);
 			break;
 		case 'r':
 			seed = number(optarg, 0, UINT64_MAX);

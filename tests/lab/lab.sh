@@ -46,6 +46,10 @@ test_workload_takes_and_prints_its_seed() {
 	workload 0 'seed=4711 ' --threads 2 --seconds 0 --seed 4711
 }
 
+test_workload_does_as_many_changes_as_it_is_asked_for() {
+	workload 0 ' flushes=60 .* wrong=0$' --threads 3 --rounds 20
+}
+
 test_workload_finds_a_page_not_discarded() {
 	workload 2 'wrong: old content' --threads 4 --seconds 0 --inject discard
 }
@@ -69,6 +73,7 @@ test_workload_finds_a_page_still_writable() {
 test_workload_refuses_bad_arguments() {
 	workload 1 '1: not a number from 2 to 64' --threads 1
 	workload 1 '1x: not a number' --seconds 1x
+	workload 1 '0: not a number from 1' --rounds 0
 	workload 1 'usage: ' --inject nothing
 	workload 1 'usage: ' --unknown
 	workload 1 'usage: ' word
