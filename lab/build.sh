@@ -12,13 +12,14 @@ export CCACHE_DIR=$cache/ccache
 # Both builds write dependencies anyhow: without this every miss runs the preprocessor twice.
 export CCACHE_DEPEND=true
 
-# content_key FILE... : a name for what a build makes, from what goes into it. What
-# is not a file is given on stdin.
+# content_key PATTERN...: a name for what a build makes, from what goes into it: the
+# files of the repository that match, and stdin.
 content_key() {
 	{
 		cat
 		gcc --version
-		(cd "$top" && sha256sum "$@")
+		# shellcheck disable=SC2048,SC2086 # the patterns are for here, not for the caller's directory
+		(cd "$top" && sha256sum $*)
 	} | sha256sum | cut -c1-16
 }
 

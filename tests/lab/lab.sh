@@ -26,6 +26,15 @@ workload() {
 	grep -q -- "$text" output || fail "the output does not say: $text"
 }
 
+test_builds_have_the_same_key_from_every_directory() {
+	local key
+	# shellcheck source=lab/build.sh
+	. "$top/lab/build.sh"
+	key=$(cd "$top" && echo 1 | content_key 'lab/linux/*')
+	[[ $key ]]
+	same "$(cd / && echo 1 | content_key 'lab/linux/*')" "$key"
+}
+
 test_console_lines_are_judged() {
 	python3 -B "$top/tests/lab/console"
 }
