@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash disable=SC2154
 #
-# The lab's own code, on the machine that runs the tests: how it judges a demo, and that
-# the flush workload finds each kind of wrong state that is left in place for it.
+# The lab's own code, on the machine that runs the tests: how it judges a demo and a
+# benchmark, and that the flush workload finds each kind of wrong state that is left in
+# place for it.
 
 # A wrong state stays until it is found: this bounds a workload that finds nothing.
 hang=120
@@ -41,6 +42,10 @@ test_console_lines_are_judged() {
 
 test_demo_rows_are_judged() {
 	python3 -B "$top/tests/lab/rows"
+}
+
+test_costs_are_judged() {
+	python3 -B "$top/tests/lab/costs"
 }
 
 test_tlb_oracle_judges_each_outcome() {
