@@ -13,8 +13,11 @@
 #include <linux/moduleparam.h>
 #include <linux/string.h>
 
+#include <asm/cpuid/api.h>
+
 #include "svm.h"
 #include "tlb_broadcast.h"
+#include "asid.h"
 #include "invlpgb.h"
 
 #define CREATE_TRACE_POINTS
@@ -24,15 +27,19 @@
  * enum svm_invlpgb_mode - the most that KVM offers to guests on this host
  * @SVM_INVLPGB_OFF: neither CPUID nor the VMCB show that the feature exists
  * @SVM_INVLPGB_INTERCEPT: guests can have the feature, every use of it exits
+ * @SVM_INVLPGB_PASSTHROUGH: in addition, there are ASIDs with which guests could
+ *	execute the instructions natively
  */
 enum svm_invlpgb_mode {
 	SVM_INVLPGB_OFF,
 	SVM_INVLPGB_INTERCEPT,
+	SVM_INVLPGB_PASSTHROUGH,
 };
 
 static const char * const svm_invlpgb_mode_names[] = {
-	[SVM_INVLPGB_OFF]	= "off",
-	[SVM_INVLPGB_INTERCEPT]	= "intercept",
+	[SVM_INVLPGB_OFF]		= "off",
+	[SVM_INVLPGB_INTERCEPT]		= "intercept",
+	[SVM_INVLPGB_PASSTHROUGH]	= "passthrough",
 };
 
 static enum svm_invlpgb_mode __ro_after_init invlpgb_mode = SVM_INVLPGB_OFF;
@@ -47,7 +54,8 @@ static int invlpgb_mode_set(const char *val, const struct kernel_param *kp)
 	int mode = sysfs_match_string(svm_invlpgb_mode_names, val);
 
 	if (mode < 0) {
-		pr_err("invlpgb=%s is unknown, use \"off\" or \"intercept\"\n", val);
+		pr_err("invlpgb=%s is unknown, use \"off\", \"intercept\" or \"passthrough\"\n",
+		       val);
 		return mode;
 	}
 
@@ -66,7 +74,7 @@ static const struct kernel_param_ops invlpgb_mode_ops = {
 };
 
 module_param_cb(invlpgb, &invlpgb_mode_ops, NULL, 0444);
-MODULE_PARM_DESC(invlpgb, "INVLPGB and TLBSYNC for guests: off (default), intercept");
+MODULE_PARM_DESC(invlpgb, "INVLPGB and TLBSYNC for guests: off (default), intercept, passthrough");
 
 static __init const char *svm_invlpgb_missing_feature(void)
 {
@@ -94,10 +102,22 @@ static __init const char *svm_invlpgb_missing_feature(void)
 	return NULL;
 }
 
+static __init const char *svm_invlpgb_missing_for_passthrough(void)
+{
+	if (!npt_enabled)
+		return "nested paging";
+
+	if (!svm_asid_pool_init(cpuid_ebx(SVM_CPUID_FUNC), max_sev_asid))
+		return "VM-wide ASIDs";
+
+	return NULL;
+}
+
 /**
- * svm_invlpgb_hardware_setup - turn the feature off if the host lacks support
+ * svm_invlpgb_hardware_setup - offer less than asked for if the host lacks support
  *
- * To be called when "nrips" is final and before CPU capabilities are set.
+ * To be called when "nrips", "npt" and the ASIDs of SEV guests are final, and
+ * before CPU capabilities are set.
  */
 __init void svm_invlpgb_hardware_setup(void)
 {
@@ -112,6 +132,15 @@ __init void svm_invlpgb_hardware_setup(void)
 			svm_invlpgb_mode_names[invlpgb_mode], missing);
 		invlpgb_mode = SVM_INVLPGB_OFF;
 		return;
+	}
+
+	if (invlpgb_mode == SVM_INVLPGB_PASSTHROUGH) {
+		missing = svm_invlpgb_missing_for_passthrough();
+		if (missing) {
+			pr_warn("invlpgb=passthrough reduced to intercept, the host has no %s\n",
+				missing);
+			invlpgb_mode = SVM_INVLPGB_INTERCEPT;
+		}
 	}
 
 	pr_info("INVLPGB and TLBSYNC for guests: %s\n",
