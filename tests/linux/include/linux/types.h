@@ -8,5 +8,6 @@
 
 typedef uint16_t u16;
 typedef uint32_t u32;
+typedef uint64_t u64;
 
 #endif
