@@ -110,6 +110,7 @@ int main(int argc, char **argv)
 	mount_at("sysfs", "/sys");
 	mount_at("debugfs", "/sys/kernel/debug");
 	mount_at("tracefs", "/sys/kernel/tracing");
+	mount_at("cgroup2", "/sys/fs/cgroup");
 	mount_at("tmpfs", "/tmp");
 	if (argc < 2) {
 		say("init: no command on the kernel's command line");
