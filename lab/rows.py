@@ -84,31 +84,55 @@ def check_console(row, lines, allowed, where):
         row.expect(False, f'on the console of {where}: {text}')
 
 
-def check_bare(row, lines, trace, allowed):
-    """The kernel on TCG without KVM: LINES of its console, TRACE of QEMU."""
-    events = re.findall(r'\b(x86_invlpgb|x86_tlbsync)\b', trace)
+def count_executed(row, trace, guest):
+    """What QEMU executed, according to its TRACE, as host or as guest."""
     row.counted_by = 'executed, by QEMU'
-    row.invlpgb = events.count('x86_invlpgb')
-    row.tlbsync = events.count('x86_tlbsync')
+    row.invlpgb = len(re.findall(rf'\bx86_invlpgb cpu \d+ guest {guest}\b', trace))
+    row.tlbsync = len(re.findall(rf'\bx86_tlbsync cpu \d+ guest {guest}\b', trace))
     row.expect(row.invlpgb > 0, 'QEMU executed no INVLPGB')
     row.expect(row.tlbsync > 0, 'QEMU executed no TLBSYNC')
+
+
+def check_violations(row, trace):
+    violations = re.findall(r'\bx86_tlb_violation .*', trace)
+    row.expect(not violations, f'{len(violations)} isolation violations, the first: '
+                               + ''.join(violations[:1]))
+
+
+def check_bare(row, lines, trace, allowed):
+    """The kernel on TCG without KVM: LINES of its console, TRACE of QEMU."""
+    count_executed(row, trace, 0)
+    check_violations(row, trace)
     check_guest(row, lines, True, 'the machine')
     check_console(row, lines, allowed, 'the machine')
 
 
-def check_mode(row, host, guest, has_feature, allowed):
-    """L2 in L1: HOST and GUEST are the lines of their consoles."""
+def check_exits(row, stats, trace):
+    """Who executes the instructions: STATS are KVM's, TRACE is of QEMU."""
+    exits = {kind: int(stats.get(f'{kind}_exits', 0)) for kind in ('invlpgb', 'tlbsync')}
+    for kind, count in exits.items():
+        row.expect((count > 0) == (row.mode == 'intercept'),
+                   f'KVM counted {count} {kind.upper()} exits')
+    row.expect(('vm_asid' in stats) == (row.mode == 'passthrough'),
+               f'VM-wide ASID: {stats.get("vm_asid")}')
+    if row.mode == 'passthrough':
+        count_executed(row, trace, 1)
+        row.expect(int(stats.get('host_tlbsyncs', 0)) > 0, 'no TLBSYNC when a vCPU was put')
+    else:
+        row.counted_by = 'exits, by KVM'
+        row.invlpgb, row.tlbsync = exits.values()
+
+
+def check_mode(row, host, guest, trace, allowed):
+    """L2 in L1: HOST and GUEST are the lines of their consoles, TRACE is of QEMU."""
     printed = console.printed(host)
     stats = dict(text.split()[1:] for text in printed if text.startswith('stat '))
-    row.counted_by = 'exits, by KVM'
-    row.invlpgb = int(stats.get('invlpgb_exits', 0))
-    row.tlbsync = int(stats.get('tlbsync_exits', 0))
+    check_exits(row, stats, trace)
+    check_violations(row, trace)
     row.ipi_exits = sum(int(text.split()[2]) for text in printed
                         if text.startswith('ipi '))
     row.expect(row.ipi_exits > 0, 'KVM counted no exit for an IPI')
-    for kind, count in ('INVLPGB', row.invlpgb), ('TLBSYNC', row.tlbsync):
-        row.expect((count > 0) == has_feature, f'KVM counted {count} {kind} exits')
-    check_guest(row, guest, has_feature, 'L2')
+    check_guest(row, guest, row.mode != 'off', 'L2')
     row.expect(any(text.startswith('shutdown ') and '"reason": "guest-shutdown"' in text
                    for text in printed), 'QEMU in L1 saw no shutdown by its guest')
     row.expect('exit status 0' in printed, 'QEMU in L1 failed')

@@ -3,9 +3,10 @@
  * INVLPGB and TLBSYNC for SVM guests.
  *
  * A guest that executes INVLPGB natively flushes the ASID that it is running
- * with, on all CPUs.  KVM gives a vCPU another ASID on every CPU and recycles
- * them, so the flush would hit other guests and miss the guest's own vCPUs.  So
- * KVM intercepts both instructions and does the work itself.
+ * with, on all CPUs.  Unless the VM has a VM-wide ASID, KVM gives a vCPU another
+ * ASID on every CPU and recycles them, so the flush would hit other guests and
+ * miss the guest's own vCPUs.  So KVM intercepts both instructions and does the
+ * work itself, except as described in invlpgb_passthrough.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,6 +20,7 @@
 #include "tlb_broadcast.h"
 #include "asid.h"
 #include "invlpgb.h"
+#include "invlpgb_passthrough.h"
 
 #define CREATE_TRACE_POINTS
 #include "invlpgb_trace.h"
@@ -27,8 +29,7 @@
  * enum svm_invlpgb_mode - the most that KVM offers to guests on this host
  * @SVM_INVLPGB_OFF: neither CPUID nor the VMCB show that the feature exists
  * @SVM_INVLPGB_INTERCEPT: guests can have the feature, every use of it exits
- * @SVM_INVLPGB_PASSTHROUGH: in addition, there are ASIDs with which guests could
- *	execute the instructions natively
+ * @SVM_INVLPGB_PASSTHROUGH: in addition, userspace can disable these exits
  */
 enum svm_invlpgb_mode {
 	SVM_INVLPGB_OFF,
@@ -140,6 +141,8 @@ __init void svm_invlpgb_hardware_setup(void)
 			pr_warn("invlpgb=passthrough reduced to intercept, the host has no %s\n",
 				missing);
 			invlpgb_mode = SVM_INVLPGB_INTERCEPT;
+		} else {
+			svm_invlpgb_passthrough_hardware_setup();
 		}
 	}
 
@@ -161,8 +164,8 @@ __init void svm_invlpgb_set_cpu_caps(void)
 	kvm_cpu_cap_set(X86_FEATURE_INVLPGB);
 
 	/*
-	 * A CPU without this flag needs every TLBSYNC twice.  The guest's are
-	 * emulated and complete the first time, whatever the host CPU needs.
+	 * A CPU without this flag needs every TLBSYNC twice.  On such a host, the
+	 * guest's are emulated and complete the first time.
 	 */
 	kvm_cpu_cap_set(X86_FEATURE_TLBSYNC_SFW_NO);
 }
@@ -186,16 +189,20 @@ void svm_invlpgb_recalc_intercepts(struct kvm_vcpu *vcpu)
 	if (invlpgb_mode == SVM_INVLPGB_OFF)
 		return;
 
+	svm_clr_intercept(svm, INTERCEPT_INVLPGB);
+	svm_clr_intercept(svm, INTERCEPT_INVLPGB_ILLEGAL);
+	svm_clr_intercept(svm, INTERCEPT_TLBSYNC);
+	vmcb01->control.misc_ctl &= ~SVM_MISC_ENABLE_INVLPGB;
+
 	if (guest_cpu_cap_has(vcpu, X86_FEATURE_INVLPGB) && !is_sev_es_guest(vcpu)) {
-		svm_set_intercept(svm, INTERCEPT_INVLPGB);
-		svm_set_intercept(svm, INTERCEPT_INVLPGB_ILLEGAL);
-		svm_set_intercept(svm, INTERCEPT_TLBSYNC);
 		vmcb01->control.misc_ctl |= SVM_MISC_ENABLE_INVLPGB;
-	} else {
-		svm_clr_intercept(svm, INTERCEPT_INVLPGB);
-		svm_clr_intercept(svm, INTERCEPT_INVLPGB_ILLEGAL);
-		svm_clr_intercept(svm, INTERCEPT_TLBSYNC);
-		vmcb01->control.misc_ctl &= ~SVM_MISC_ENABLE_INVLPGB;
+
+		if (!svm_invlpgb_is_native(vcpu)) {
+			svm_set_intercept(svm, INTERCEPT_INVLPGB);
+			svm_set_intercept(svm, INTERCEPT_INVLPGB_ILLEGAL);
+		}
+		if (!svm_tlbsync_is_native(vcpu))
+			svm_set_intercept(svm, INTERCEPT_TLBSYNC);
 	}
 
 	/* No clean bit is documented to cover the enable bit. */
@@ -295,6 +302,7 @@ int tlbsync_interception(struct kvm_vcpu *vcpu)
 		return 1;
 	}
 
+	svm_vm_asid_sync(vcpu);
 	done = kvm_tlbsync(vcpu);
 	trace_kvm_tlbsync(vcpu->vcpu_id, kvm_rip_read(vcpu), done);
 
