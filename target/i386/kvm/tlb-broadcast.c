@@ -16,7 +16,9 @@
 #include "tlb-broadcast.h"
 
 #include <linux/kvm.h>
-#include <asm/kvm_tlb_broadcast.h>
+
+/* Provisional, from asm/kvm_tlb_broadcast.h of the kernels that have it. */
+#define KVM_X86_DISABLE_EXITS_INVLPGB (1 << 30)
 
 static const QEnumLookup mode_lookup = {
     .array = (const char *const[]) {

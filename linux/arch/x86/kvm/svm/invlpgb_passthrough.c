@@ -138,7 +138,8 @@ __init void svm_invlpgb_passthrough_hardware_setup(void)
  * svm_vm_disable_invlpgb_exits - let the vCPUs of a VM execute both natively
  * @kvm: a VM without vCPUs; its lock is held
  *
- * To be called if KVM has offered KVM_X86_DISABLE_EXITS_INVLPGB only.  Whether a vCPU does depends on its CPUID, too, see svm_invlpgb_is_native().
+ * To be called only if KVM has offered KVM_X86_DISABLE_EXITS_INVLPGB.  Whether a
+ * vCPU is intercepted depends on its CPUID, too, see svm_invlpgb_is_native().
  *
  * Return: 0, or -EINVAL if it is an SEV guest or if root has blocked it, -ENOSPC if
  * there is no ASID left, -EBUSY if the quota of the cgroup is used up, -ENOMEM

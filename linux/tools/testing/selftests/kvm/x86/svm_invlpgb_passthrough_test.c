@@ -45,7 +45,7 @@
 #define INVLPGB_GLOBAL	BIT_ULL(3)
 
 /* CPUs that vCPUs run on. */
-enum { CPU_A, CPU_B, CPU_C, NR_CPUS };
+enum { CPU_A, CPU_B, CPU_C, NR_TEST_CPUS };
 
 #define MEM_SLOT	10
 #define MEM_GPA		0xc0000000ul
@@ -69,17 +69,17 @@ struct vcpu_step {
 
 static void guest_worker(struct vcpu_step *s)
 {
-	volatile u64 *page = (u64 *)MEM_GVA;
+	u64 *page = (u64 *)MEM_GVA;
 
 	for (;;) {
 		s->vector = 0;
 
 		switch (READ_ONCE(s->step)) {
 		case STEP_READ:
-			s->value = *page;
+			s->value = READ_ONCE(*page);
 			break;
 		case STEP_WRITE:
-			*page = s->value;
+			WRITE_ONCE(*page, s->value);
 			break;
 		case STEP_INVLPG:
 			invlpg(MEM_GVA);
@@ -347,24 +347,24 @@ static void *spin_thread(void *arg)
 static void test_demote_running(void)
 {
 	struct test_vm t = create_vm(true);
-	volatile struct vcpu_step *s = t.step[0];
+	struct vcpu_step *s = t.step[0];
 	u64 executed, exits;
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, spin_thread, &t);
-	while (s->nr < 100)
+	while (READ_ONCE(s->nr) < 100)
 		sched_yield();
 	TEST_ASSERT_EQ(nr_exits(&t, 0), 0);
 
 	demote(t.vm);
 	/* One may be behind its instruction, but not yet be counted. */
-	executed = s->nr + 1;
-	while (s->nr < executed + 100)
+	executed = READ_ONCE(s->nr) + 1;
+	while (READ_ONCE(s->nr) < executed + 100)
 		sched_yield();
-	s->step = STEP_READ;
+	WRITE_ONCE(s->step, STEP_READ);
 	pthread_join(thread, NULL);
 
-	executed = s->nr - executed;
+	executed = READ_ONCE(s->nr) - executed;
 	exits = nr_exits(&t, 0);
 	TEST_ASSERT(exits >= executed, "%lu INVLPGBs, %lu exits", executed, exits);
 	destroy_vm(&t);
@@ -446,14 +446,14 @@ static void test_asid_of_another_vm(int nr_asids)
 
 	t = create_vm(true);
 	asid = vm_get_stat(t.vm, vm_asid);
-	for (i = 0; i < NR_CPUS; i++)
+	for (i = 0; i < NR_TEST_CPUS; i++)
 		expect(&t, 0, i, OLD, "the first VM");
 	destroy_vm(&t);
 
 	t = create_vm(true);
 	TEST_ASSERT_EQ(vm_get_stat(t.vm, vm_asid), asid);
 	t.mem[0] = NEW;
-	for (i = 0; i < NR_CPUS; i++)
+	for (i = 0; i < NR_TEST_CPUS; i++)
 		expect(&t, 0, i, NEW, "the second VM");
 	destroy_vm(&t);
 
@@ -576,20 +576,20 @@ static void *flush_thread(void *arg)
 static void test_demote_flushing(void)
 {
 	struct test_vm t = create_vm(true);
-	volatile struct vcpu_step *s = t.step[0];
+	struct vcpu_step *s = t.step[0];
 	pthread_t thread;
 
 	expect(&t, 1, CPU_B, OLD, "before");
 	change_page(&t);
 	pthread_create(&thread, NULL, flush_thread, &t);
-	while (s->nr != 1)
+	while (READ_ONCE(s->nr) != 1)
 		sched_yield();
 	demote(t.vm);
-	s->step = STEP_FLUSH_END;
-	while (s->nr != 2)
+	WRITE_ONCE(s->step, STEP_FLUSH_END);
+	while (READ_ONCE(s->nr) != 2)
 		sched_yield();
 	expect(&t, 1, CPU_B, NEW, "after a demotion of a running vCPU");
-	s->step = STEP_READ;
+	WRITE_ONCE(s->step, STEP_READ);
 	pthread_join(thread, NULL);
 	TEST_ASSERT_EQ(nr_exits(&t, 0), 1);
 	destroy_vm(&t);
@@ -615,7 +615,7 @@ int main(int argc, char *argv[])
 	__TEST_REQUIRE(kvm_check_cap(KVM_CAP_X86_DISABLE_EXITS) & KVM_X86_DISABLE_EXITS_INVLPGB,
 		       "KVM does not offer it, is kvm_amd.invlpgb=passthrough set?");
 	TEST_ASSERT_EQ(kvm_check_cap(KVM_CAP_X86_TLB_BROADCAST), KVM_X86_TLB_BROADCAST_INTERCEPT);
-	__TEST_REQUIRE(sysconf(_SC_NPROCESSORS_ONLN) >= NR_CPUS, "Not enough CPUs");
+	__TEST_REQUIRE(sysconf(_SC_NPROCESSORS_ONLN) >= NR_TEST_CPUS, "Not enough CPUs");
 
 	nr_asids = kvm_get_module_param_integer("kvm_amd", "vm_asids");
 	__TEST_REQUIRE(nr_asids <= 16, "Set kvm_amd.vm_asids, %d VMs are too many", nr_asids);
