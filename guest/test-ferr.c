@@ -3,17 +3,19 @@
  * The numeric-error signals of one CPU must not disturb the state of another.
  *
  * QEMU keeps IGNNE# with the first CPU's flags, among them those for nested
- * paging and the global interrupt flag.  Other CPUs change it by reloading the
- * FPU environment; when that races with VMRUN, #VMEXIT, STGI or CLGI, an update
- * can get lost.  Then the host goes on with the guest's nested paging or the
+ * paging and the global interrupt flag.  Other CPUs set it through the port
+ * that acknowledges FERR# and clear it by reloading the FPU environment; when
+ * that races with VMRUN, #VMEXIT, STGI or CLGI, an update can get lost.  Then the host goes on with the guest's nested paging or the
  * guest without, which a page that nested paging moves makes visible; or an
  * interrupt gets through in spite of CLGI.
  */
 #include "tests.h"
 
 /* How often the others do it in each of the two tests. */
-#define RELOADS         10000000
+#define RELOADS         1000000
 #define RELOADS_AT_ONCE 100
+
+#define PORT_FERR       0xf0
 
 static u64 *page, *moved_page;
 static bool stop;
@@ -26,6 +28,7 @@ static void reload_fpu(void *unused)
     asm volatile("fninit; fnstenv %0" : "=m"(environment));
     while (!load_acquire(&stop)) {
         for (unsigned i = 0; i < RELOADS_AT_ONCE; i++) {
+            out8(PORT_FERR, 0);
             asm volatile("fldenv %0" : : "m"(environment));
         }
         store_release(&reloads[this_cpu()->index],
