@@ -9,9 +9,8 @@
  * manual's volume 2, "APM2 15.20", that it checks.
  *
  * Command line words:
- *   run=GROUP[,GROUP...]   these groups only; without it all but "migration",
- *                          "loadvm" and "query", which need somebody outside,
- *                          and "clean-bits-reset", which resets the machine
+ *   run=GROUP[,GROUP...]   these groups only; without it all but those that
+ *                          need help from outside or a certain machine
  *   seed=N count=N         for the random test
  *   strict=1               the machine has QEMU's strict TLB model
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
@@ -34,6 +33,8 @@ static const struct group {
     { "privilege", test_privilege },
     { "control-registers", test_control_registers },
     { "pcid", test_pcid },
+    { "cached", test_cached },
+    { "spared", test_spared },
     { "operands", test_operands },
     { "random", test_random },
     { "match", test_match },
@@ -47,6 +48,12 @@ static const struct group {
     { "hypervisor", test_hypervisor },
     { "clean-bits", test_clean_bits },
     { "probe", test_probe },
+    { "model", test_model },
+    { "init", test_init },
+    { "platform", test_platform, .on_request = true },
+    { "adversary", test_adversary, .on_request = true },
+    { "replay", test_replay, .on_request = true },
+    { "reset", test_reset, .on_request = true },
     { "migration", test_migration, .on_request = true },
     { "query", test_query, .on_request = true },
     { "loadvm", test_loadvm, .on_request = true },
@@ -116,7 +123,7 @@ void boot_main(const struct pvh_start_info *info)
     cpu_init(&cpus[0]);
     paging_init();
     cpus_start(info->rsdp);
-    note("%u CPUs", cpu_count);
+    note("%u CPUs%s", cpu_count, strict() ? ", strict TLB model" : "");
     if (machine.svm && machine.npt) {
         svm_init(NULL);
         cpu_call_others(svm_init, NULL);

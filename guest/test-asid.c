@@ -102,6 +102,34 @@ static bool tlb_control_reaches(u8 value, enum window w)
     return experiment(&e);
 }
 
+/* What it does to others, which read: the host or another guest. */
+
+static void by_vmrun_with_tlb_control(void *value)
+{
+    this_vmcb()->asid = GUEST_ASID + 1;
+    this_vmcb()->tlb_control = *(u8 *)value;
+    guest_call(do_nothing, NULL);
+    this_vmcb()->asid = GUEST_ASID;
+}
+
+static bool tlb_control_1_reaches_others(void (*through)(void (*)(void *),
+                                                         void *))
+{
+    u8 value = TLB_FLUSH_ALL;
+    struct experiment e = {
+        .window = WINDOW_4K_GLOBAL,
+        .alone = true,
+        .through = through,
+        .invalidate = by_vmrun_with_tlb_control,
+        .arg = &value,
+    };
+
+    add_probes_everywhere(&e);
+    guest_reset();
+    guest_call(do_nothing, NULL);
+    return experiment(&e);
+}
+
 static void tlb_control(void)
 {
     static const u8 reserved[] = { 2, 4, 5, 6, 8, 0x80, 0xff };
@@ -119,6 +147,10 @@ static void tlb_control(void)
     report(tlb_control_reaches(TLB_FLUSH_ALL, WINDOW_4K) &&
            tlb_control_reaches(TLB_FLUSH_ALL, WINDOW_4K_GLOBAL),
            "spec C.1 host: TLB_CONTROL 1 drops the guest's entries");
+    report(tlb_control_1_reaches_others(guest_call),
+           "spec C.1 host: TLB_CONTROL 1 drops other guests' entries");
+    report(tlb_control_1_reaches_others(NULL),
+           "spec C.1 host: TLB_CONTROL 1 drops the host's entries");
     if (!machine.flush_by_asid) {
         skip("no FlushByAsid", "spec C.1 host: TLB_CONTROL 3 and 7");
         return;
@@ -135,12 +167,12 @@ static void by_invlpga(void *asid)
     invlpga(window_probe(WINDOW_4K, 0), *(u32 *)asid);
 }
 
-static bool invlpga_reaches(u32 asid)
+static bool invlpga_reaches(u32 asid, bool host_reads)
 {
     struct experiment e = {
         .window = WINDOW_4K,
         .alone = true,
-        .through = guest_call,
+        .through = host_reads ? NULL : guest_call,
         .invalidate = by_invlpga,
         .arg = &asid,
     };
@@ -152,10 +184,13 @@ static bool invlpga_reaches(u32 asid)
 
 static void host_invlpga(void)
 {
-    report(invlpga_reaches(GUEST_ASID),
+    report(invlpga_reaches(GUEST_ASID, false),
            "APM2 15.16.2 host: INVLPGA drops an address of the guest's ASID");
+    report(invlpga_reaches(0, true),
+           "APM2 15.16.2 host: INVLPGA drops an address of the host's ASID");
     if (strict()) {
-        report(!invlpga_reaches(GUEST_ASID + 1),
+        report(!invlpga_reaches(GUEST_ASID + 1, false) &&
+               !invlpga_reaches(GUEST_ASID, true),
                "APM2 15.16.2 host: INVLPGA leaves other ASIDs alone");
     }
 }

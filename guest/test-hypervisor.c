@@ -8,6 +8,8 @@
 #include "tlb.h"
 
 #define OTHER_ASID      2
+/* What QEMU reports instead of a nested root for a guest that has none. */
+#define NOT_NESTED      2
 
 static void judge_mistake(bool stale, const char *what)
 {
@@ -77,17 +79,27 @@ static void read_page(void *value)
     *(u64 *)value = *(volatile u64 *)page;
 }
 
-static bool second_guest_reads_first(u32 asid)
+static bool second_guest_reads_first(u32 asid, bool first_is_nested)
 {
-    u64 *mine = page_alloc(), value[2];
+    u64 *mine = page_alloc(), value[2], first_root;
 
     page = page_alloc();
     *page = 1;
     *mine = 2;
     guest_reset();
+    first_root = this_vmcb()->nested_cr3;
+    if (!first_is_nested) {
+        this_vmcb()->misc &= ~MISC_NP;
+        first_root = NOT_NESTED;
+    }
     guest_call(read_page, &value[0]);
+    this_vmcb()->misc |= MISC_NP;
     this_vmcb()->nested_cr3 = npt_clone((u64)page, (u64)mine);
     this_vmcb()->asid = asid;
+    if (asid == GUEST_ASID) {
+        note("violations of %lx and %lx", first_root,
+             this_vmcb()->nested_cr3);
+    }
     guest_call(read_page, &value[1]);
     if (value[0] != 1 || (value[1] != 1 && value[1] != 2)) {
         bail_out("the guests read %lx and %lx", value[0], value[1]);
@@ -175,9 +187,11 @@ void test_hypervisor(void)
         skip("no SVM with nested paging", "spec C.4: hypervisors");
         return;
     }
-    judge_mistake(second_guest_reads_first(GUEST_ASID),
+    judge_mistake(second_guest_reads_first(GUEST_ASID, true),
                   "runs two guests under one ASID");
-    judge_right(second_guest_reads_first(OTHER_ASID),
+    judge_mistake(second_guest_reads_first(GUEST_ASID, false),
+                  "runs two guests, one without nested paging, under one ASID");
+    judge_right(second_guest_reads_first(OTHER_ASID, true),
                 "runs two guests under two ASIDs");
     guest_reset();
     if (cpu_count < 2) {

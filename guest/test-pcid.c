@@ -14,6 +14,7 @@ CODE(invpcid_register, ".byte 0x66, 0x0f, 0x38, 0x82, 0xc1");
 CODE(invpcid_no_66, ".byte 0x0f, 0x38, 0x82, 0x01");
 CODE(invpcid_f2, ".byte 0xf2, 0x0f, 0x38, 0x82, 0x01");
 CODE(invpcid_lock, ".byte 0xf0, 0x66, 0x0f, 0x38, 0x82, 0x01");
+CODE(nop, "nop");
 
 /* A page with nothing behind it, after one that has. */
 #define MAPPED          0x0000600000000000ull
@@ -204,6 +205,19 @@ static void by_pge(void *unused)
     flush_local();
 }
 
+static void by_pse(void *unused)
+{
+    u64 cr4 = read_cr4();
+
+    write_cr4(cr4 ^ CR4_PSE);
+    write_cr4(cr4);
+}
+
+static void by_pg(void *unused)
+{
+    real_mode_execute(&nop);
+}
+
 static void by_pke(void *unused)
 {
     u64 cr4 = read_cr4();
@@ -302,6 +316,14 @@ static void invalidations(unsigned contexts)
     report(reaches(by_pge, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
            reaches(by_pge, NULL, WINDOW_4K_GLOBAL, EVERYWHERE, contexts),
            "APM2 5.5.3 %s: toggling CR4.PGE drops all, %s", here(), with);
+    report(reaches(by_pse, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
+           reaches(by_pse, NULL, WINDOW_2M_GLOBAL, EVERYWHERE, contexts),
+           "APM2 5.5.3 %s: toggling CR4.PSE drops all, %s", here(), with);
+    if (!contexts) {
+        report(reaches(by_pg, NULL, WINDOW_4K, EVERYWHERE, contexts) &&
+               reaches(by_pg, NULL, WINDOW_4K_GLOBAL, EVERYWHERE, contexts),
+               "APM2 5.5.3 %s: toggling CR0.PG drops all", here());
+    }
     report(mtrrs_reach_all(contexts), "APM2 5.5.3 %s: writing an MTRR drops "
            "all, %s", here(), with);
     if (machine.pku) {

@@ -27,6 +27,11 @@ u64 random_from(u64 *state)
     return *state * 0x2545f4914f6cdd1dull;
 }
 
+u64 random_seed(void)
+{
+    return first_seed;
+}
+
 u64 random(void)
 {
     return random_from(&random_state);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * VMRUN and #VMEXIT between unlike paging modes: what VMRUN refuses, and that
- * each side gets its own.  APM2 15.6 and 15.25.
+ * each side gets its own.  APM2 15.6 and 15.25.  And a guest that changes its
+ * mode by itself, with tables that say something else in each.
  */
 #include "tests.h"
+#include "lib/string.h"
 
 CODE(nop, "nop");
 CODE(load_code, ".byte 0x8b, 0x00");    /* mov (eax), eax, in 32-bit mode */
@@ -120,6 +122,177 @@ static void host_of_32_bits(void)
     *elsewhere = was_elsewhere;
 }
 
+/*
+ * Both read ECX's page into EBX, change the mode and read it into EDX.  The
+ * second changes back and reads it into ESI, too.
+ */
+CODE(clear_pae, ".byte 0x8b, 0x19;"                     /* mov (ecx), ebx */
+                ".byte 0x0f, 0x20, 0xe0;"               /* mov cr4, eax */
+                ".byte 0x83, 0xe0, 0xdf;"               /* and ~20h, eax */
+                ".byte 0x0f, 0x22, 0xe0;"               /* mov eax, cr4 */
+                ".byte 0x8b, 0x11");                    /* mov (ecx), edx */
+CODE(toggle_pg, ".byte 0x8b, 0x19;"
+                ".byte 0x0f, 0x20, 0xc0;"               /* mov cr0, eax */
+                ".byte 0x0d, 0x00, 0x00, 0x00, 0x80;"   /* or PG, eax */
+                ".byte 0x0f, 0x22, 0xc0;"               /* mov eax, cr0 */
+                ".byte 0x8b, 0x11;"
+                ".byte 0x25, 0xff, 0xff, 0xff, 0x7f;"   /* and ~PG, eax */
+                ".byte 0x0f, 0x22, 0xc0;"
+                ".byte 0x8b, 0x31");                    /* mov (ecx), esi */
+
+#define CODE_PAGE       (LOW_SNIPPET / PAGE_SIZE)
+#define DATA_PAGE       (CODE_PAGE + 1)
+#define SYSTEM_PAGE     (CODE_PAGE + 2)
+
+/*
+ * Tables with which the data page is frame 0 with CR4.PAE and frame 1 without.
+ * An entry of 64 bits is two of 32 bits: the first PDPTE is the first PDE,
+ * too, and what it leads to is a page directory as well as a page table.
+ */
+static u64 make_tables_of_both_kinds(void)
+{
+    u64 *root = page_alloc(), *middle = page_alloc(), *last = page_alloc();
+    u32 *table = (u32 *)middle;
+
+    root[0] = (u64)middle | PTE_P;
+    middle[0] = (u64)last | PTE_TABLE;
+    last[CODE_PAGE] = table[CODE_PAGE] = LOW_SNIPPET | PTE_LEAF;
+    last[DATA_PAGE] = (u64)frames_4k[0] | PTE_LEAF;
+    table[DATA_PAGE] = (u64)frames_4k[1] | PTE_LEAF;
+    return (u64)root;
+}
+
+static struct code prepare_low(const struct code *code, u64 cr0, u64 cr4,
+                               u64 cr3)
+{
+    size_t size = code->end - code->start;
+    const struct code copy = {
+        (u8 *)LOW_SNIPPET, (u8 *)LOW_SNIPPET + size,
+    };
+    struct regs regs = {
+        .rax = TSS_SELECTOR, .rcx = DATA_PAGE * PAGE_SIZE,
+    };
+    struct vmcb *v = this_vmcb();
+
+    memcpy((u8 *)copy.start, code->start, size + 2);
+    prepare_32_bit(&copy, &regs);
+    v->cr0 |= cr0;
+    v->cr4 = cr4;
+    v->cr3 = cr3;
+    return copy;
+}
+
+static bool ended_low(u64 exit_code, struct code copy)
+{
+    struct vmcb *v = this_vmcb();
+
+    if (!guest_retired(exit_code, &copy)) {
+        note("exit %lx, RIP %lx, EXITINFO %lx %lx", exit_code, v->rip,
+             v->exit_info_1, v->exit_info_2);
+        return false;
+    }
+    return true;
+}
+
+/* A task switch loads CR3. */
+
+CODE(switch_task, ".byte 0x0f, 0x00, 0xd8;"             /* ltr ax */
+                  ".byte 0x8b, 0x19;"                   /* mov (ecx), ebx */
+                  ".byte 0xea, 0, 0, 0, 0, 0x50, 0;"    /* jmp 50h:0 */
+                  ".byte 0x8b, 0x11");                  /* mov (ecx), edx */
+#define AFTER_SWITCH    12
+#define NEW_TSS         0x50
+
+struct tss_32 {
+    u32 link, esp0, ss0, esp1, ss1, esp2, ss2, cr3, eip, eflags;
+    u32 eax, ecx, edx, ebx, esp, ebp, esi, edi;
+    u32 es, cs, ss, ds, fs, gs, ldt, io_map;
+};
+
+static struct low_system {
+    u64 gdt[GDT_ENTRIES];
+    struct tss_32 old, new;
+} *const low_system = (void *)(SYSTEM_PAGE * PAGE_SIZE);
+
+static u64 tss_descriptor(const struct tss_32 *tss)
+{
+    u64 base = (u64)tss;
+
+    return (sizeof(*tss) - 1) | base << 16 | 0x89ull << 40;
+}
+
+static u64 make_32_bit_tables(unsigned frame)
+{
+    u32 *root = page_alloc(), *table = page_alloc();
+
+    root[0] = (u64)table | PTE_TABLE;
+    table[CODE_PAGE] = LOW_SNIPPET | PTE_LEAF;
+    table[DATA_PAGE] = (u64)frames_4k[frame] | PTE_LEAF;
+    table[SYSTEM_PAGE] = (u64)low_system | PTE_LEAF;
+    return (u64)root;
+}
+
+/* With FS, GS and TR, which VMRUN and #VMEXIT leave alone. */
+static u64 run_with_own_segments(void *save_area)
+{
+    u64 exit_code;
+
+    asm volatile("vmsave" : : "a"(save_area) : "memory");
+    exit_code = guest_run();
+    asm volatile("vmload" : : "a"(save_area) : "memory");
+    return exit_code;
+}
+
+static void switches_of_tasks(void)
+{
+    struct vmcb *v = this_vmcb();
+    struct code copy;
+    bool ok;
+
+    memset(low_system, 0, sizeof(*low_system));
+    memcpy(low_system->gdt, this_cpu()->gdt, TSS_SELECTOR);
+    low_system->gdt[TSS_SELECTOR / 8] = tss_descriptor(&low_system->old);
+    low_system->gdt[NEW_TSS / 8] = tss_descriptor(&low_system->new);
+    low_system->new = (struct tss_32) {
+        .cr3 = make_32_bit_tables(1),
+        .eip = LOW_SNIPPET + AFTER_SWITCH,
+        .eflags = RFLAGS_FIXED,
+        .ecx = DATA_PAGE * PAGE_SIZE,
+        .cs = KERNEL_CS32,
+        .ss = KERNEL_DS,
+        .ds = KERNEL_DS,
+        .es = KERNEL_DS,
+    };
+
+    copy = prepare_low(&switch_task, CR0_PG, 0, make_32_bit_tables(0));
+    v->gdtr.base = (u64)low_system->gdt;
+    v->gdtr.limit = sizeof(low_system->gdt) - 1;
+    ok = ended_low(run_with_own_segments(page_alloc()), copy);
+    report(ok && low_system->old.ebx == (u32)window_value(WINDOW_4K, 0) &&
+           this_guest()->regs.rdx == window_value(WINDOW_4K, 1),
+           "APM2 5.5.3 guest: a task switch that loads CR3 drops what is not "
+           "global");
+}
+
+static void changes_of_mode(void)
+{
+    u64 cr3 = make_tables_of_both_kinds();
+    u64 old = window_value(WINDOW_4K, 0), new = window_value(WINDOW_4K, 1);
+    u64 *unpaged = (u64 *)(DATA_PAGE * PAGE_SIZE);
+    const struct regs *regs = &this_guest()->regs;
+    struct code copy = prepare_low(&clear_pae, CR0_PG, CR4_PAE, cr3);
+    bool ok = ended_low(guest_run(), copy);
+
+    report(ok && regs->rbx == old && regs->rdx == new, "APM2 5.5.3 guest: "
+           "clearing CR4.PAE drops all");
+
+    *unpaged = 0;
+    copy = prepare_low(&toggle_pg, 0, 0, cr3);
+    ok = ended_low(guest_run(), copy);
+    report(ok && regs->rbx == 0 && regs->rdx == new && regs->rsi == 0,
+           "APM2 5.5.3 guest: toggling CR0.PG drops all");
+}
+
 void test_world_switch(void)
 {
     if (!machine.svm || !machine.npt) {
@@ -129,5 +302,7 @@ void test_world_switch(void)
     nested_cr3();
     host_cr0();
     host_of_32_bits();
+    changes_of_mode();
+    switches_of_tasks();
     guest_reset();
 }

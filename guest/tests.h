@@ -15,6 +15,8 @@ void test_encoding(void);
 void test_privilege(void);
 void test_control_registers(void);
 void test_pcid(void);
+void test_cached(void);
+void test_spared(void);
 void test_operands(void);
 void test_random(void);
 void test_match(void);
@@ -25,16 +27,24 @@ void test_world_switch(void);
 void test_asid(void);
 void test_inject(void);
 void test_ferr(void);
-void test_migration(void);
 void test_hypervisor(void);
 void test_probe(void);
 void test_query(void);
 void test_clean_bits(void);
 void test_clean_bits_reset(void);
 void test_loadvm(void);
+void test_model(void);
+void test_init(void);
+void test_platform(void);
+void test_adversary(void);
+void test_replay(void);
+void test_reset(void);
+void test_migration(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);
+/* The seed of this run, for random_from(). */
+u64 random_seed(void);
 u64 random(void);
 /* The same from a state of the caller's, which is not 0. */
 u64 random_from(u64 *state);

@@ -45,6 +45,8 @@ struct experiment {
  * the invalidation the new one.
  */
 bool experiment(const struct experiment *e);
+/* True if all those after the invalidation saw the old frame, too. */
+bool experiment_spares(const struct experiment *e);
 
 /* Prints and clears the count of old values seen before invalidations. */
 void note_stale_count(const char *group);

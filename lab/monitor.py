@@ -32,7 +32,9 @@ class Monitor:
         self.file.flush()
         for line in self.file:
             reply = json.loads(line)
-            if 'event' not in reply:
+            if 'error' in reply:
+                raise EOFError(f'{command}: {reply["error"]["desc"]}')
+            if 'return' in reply:
                 return reply['return']
         raise EOFError(f'QEMU ended at {command}')
 

@@ -32,6 +32,8 @@ void machine_init(void)
 
     machine.pcid = basic.ecx & BIT(17);
     machine.invpcid = cpuid(7, 0).ebx & BIT(10);
+    machine.smep = cpuid(7, 0).ebx & BIT(7);
+    machine.smap = cpuid(7, 0).ebx & BIT(20);
     machine.pku = cpuid(7, 0).ecx & BIT(3);
     machine.page_1g = extended.edx & BIT(26);
     machine.phys_bits = sizes.eax & 0xff;

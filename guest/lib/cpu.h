@@ -14,7 +14,7 @@
 struct machine {
     bool invlpgb, nested, tlbi_ctl, tlbsync_sfw_no;
     bool svm, npt, nrips, flush_by_asid, vmcb_clean;
-    bool pcid, invpcid, page_1g, pku;
+    bool pcid, invpcid, page_1g, smep, smap, pku;
     u32 count_max;              /* additional pages */
     u32 nasid;                  /* ASIDs are 0 .. nasid - 1 */
     unsigned phys_bits;

@@ -108,11 +108,16 @@ void window_reset(enum window w)
     }
 }
 
+void window_change_to(enum window w, unsigned frame)
+{
+    fill_table(tables[w][0], (u64)frames_4k[frame] | shape[w].flags);
+}
+
 void window_change(enum window w)
 {
     switch (shape[w].level) {
     case 1:
-        fill_table(tables[w][0], (u64)frames_4k[1] | shape[w].flags);
+        window_change_to(w, 1);
         break;
     case 2:
         fill_table(pde(w), (u64)frames_2m[1] | shape[w].flags);

@@ -57,6 +57,8 @@ u64 *pte_at(u64 *root, u64 va, unsigned level);
  */
 void window_reset(enum window w);
 void window_change(enum window w);
+/* Any frame, but 4 KiB windows only. */
+void window_change_to(enum window w, unsigned frame);
 void window_change_table(enum window w);
 
 /* What a read at the start of any page of @w gives while it maps @frame. */

@@ -35,8 +35,11 @@ typedef uint64_t u64;
 #define CR0_WP          BIT(16)
 #define CR0_PG          BIT(31)
 #define CR3_NOFLUSH     BIT(63)
+#define CR4_PAE         BIT(5)
 #define CR4_PGE         BIT(7)
 #define CR4_PCIDE       BIT(17)
+#define CR4_SMEP        BIT(20)
+#define CR4_SMAP        BIT(21)
 #define CR4_PKE         BIT(22)
 
 #define EFER_LMA        BIT(10)
