@@ -5,13 +5,14 @@
  * Boots as a PVH kernel, starts all CPUs and runs groups of flat tests, each
  * as the bare machine ("host") and, where that makes sense, in a guest of its
  * own ("guest").  Output is TAP 14 on the first serial port; the name of a
- * test point starts with the clause of spec.md, "spec B.3/4", or of the AMD
- * manual's volume 2, "APM2 15.20", that it checks.
+ * test point starts with the clause of spec.md, "spec B.3/4", of the AMD
+ * manual's volume 2, "APM2 15.20", or of Intel's volume 3, "SDM3 4.10.4.1",
+ * that it checks.
  *
  * Command line words:
  *   run=GROUP[,GROUP...]   these groups only; without it all but those that
  *                          need help from outside or a certain machine
- *   seed=N count=N         for the random test
+ *   seed=N count=N         for the random tests
  *   strict=1               the machine has QEMU's strict TLB model
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
  */

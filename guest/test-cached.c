@@ -231,7 +231,7 @@ static void check_nxe(void)
     ok &= use(LOAD, MODE_64) == NO_FRAME && (error & ERROR_RSV);
     write_msr(MSR_EFER, efer);
     ok &= use(LOAD, MODE_64) == 0 && use(FETCH, MODE_64) == NO_FRAME;
-    report(ok, "APM2 5.6.1 %s: a page with NX is never executed, with EFER.NXE "
+    report(ok, "APM2 5.6.3 %s: a page with NX is never executed, with EFER.NXE "
            "or without", here());
 
     map_anew(PTE_LEAF | PTE_NX);
@@ -243,7 +243,7 @@ static void check_nxe(void)
     ok &= old_if_strict(use(LOAD, MODE_64));
     invlpg(PAGE);
     ok &= use(LOAD, MODE_64) == 1;
-    report(ok, "APM2 5.6.1 %s: a change of EFER.NXE needs no walk", here());
+    report(ok, "APM2 5.6.3 %s: a change of EFER.NXE needs no walk", here());
 }
 
 /* Rights that the page tables give: software need not invalidate. */

@@ -41,12 +41,12 @@ static bool smi_reaches(enum window w, void (*through)(void (*)(void *), void *)
 static void check_smi(void)
 {
     report(smi_reaches(WINDOW_4K, NULL) && smi_reaches(WINDOW_4K_GLOBAL, NULL),
-           "APM2 10.3.3 host: SMI and RSM drop the host's translations");
+           "APM2 10.3 host: SMI and RSM drop the host's translations");
     if (machine.svm && machine.npt) {
         guest_reset();
         report(smi_reaches(WINDOW_4K, guest_call) &&
                smi_reaches(WINDOW_4K_GLOBAL, guest_call),
-               "APM2 10.3.3 host: SMI and RSM drop the guests' translations");
+               "APM2 10.3 host: SMI and RSM drop the guests' translations");
         guest_reset();
     }
 }
@@ -124,9 +124,9 @@ static void check_a20(void)
 {
     make_low_tables();
     write_cr3((u64)low.pml4);
-    report(sees(1, true), "APM2 10.3.4 host: a page that is cached without A20 "
+    report(sees(1, true), "PC host: a page that is cached without A20 "
            "has it when it is set");
-    report(sees(strict() ? 0 : 1, false), "APM2 10.3.4 host: A20 masks the "
+    report(sees(strict() ? 0 : 1, false), "PC host: A20 masks the "
            "address of a page that is cached");
     write_cr3((u64)boot_pml4);
 }

@@ -17,7 +17,6 @@ from monitor import Monitor
 # wait for each other crawl when the machine has other work.
 TIMEOUT = 600
 
-
 # What the guest prints when it wants to be migrated, or saved, or loaded.
 READY = re.compile(rb'^# ready to be [a-z]+\n\Z', re.M)
 
@@ -37,7 +36,7 @@ class Machine:
     def __init__(self, command, scratch, name):
         path = os.path.join(scratch, name)
         self.process = subprocess.Popen(
-            [*command, '-qmp', f'unix:{path},server=on,wait=off'],
+            [*command, '-qmp', f'unix:{path},server=on,wait=off'], bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.printed = b''
         try:
@@ -65,7 +64,6 @@ class Machine:
 
     def type(self, text):
         self.process.stdin.write(text.encode())
-        self.process.stdin.flush()
 
     def end(self, checks=()):
         """Let it run to its end."""
