@@ -62,6 +62,12 @@ class Machine:
                 return False
         return True
 
+    def read_so_far(self):
+        """Read what the guest has printed, without waiting for more."""
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.printed += self.process.stdout.read() or b''
+        os.set_blocking(self.process.stdout.fileno(), True)
+
     def type(self, text):
         self.process.stdin.write(text.encode())
 
@@ -139,18 +145,23 @@ def replayed(command):
 
 
 def paused(command):
-    """Stopped by the TLB model when there is a violation, and continued each time."""
+    """Stopped by the TLB model when there is a violation, and continued each time.  The
+    first one comes before the guest's first result."""
     with tempfile.TemporaryDirectory() as scratch:
         with Machine(command(), scratch, 'machine') as machine:
-            pauses = 0
+            pauses, at_once = 0, False
             try:
                 while machine.monitor:
                     machine.monitor.wait('query-status', 'paused')
+                    if not pauses:
+                        machine.read_so_far()
+                        at_once = b'\nok ' not in machine.printed
                     pauses += 1
                     machine.monitor.execute('cont')
             except (OSError, EOFError):
                 pass                    # the guest has ended
-            return machine.end([(pauses > 0, 'a violation pauses the machine')])
+            return machine.end([(pauses > 0, 'a violation pauses the machine'),
+                                (at_once, 'its CPU does not go on before')])
 
 
 def violations(run, marker, pattern):
