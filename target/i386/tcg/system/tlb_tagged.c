@@ -185,6 +185,7 @@ bool x86_tagged_tlb_fill(CPUState *cs, vaddr addr, MMUAccessType access_type,
     prot = page_prot(env, mmu_idx, entry);
     if (!(prot & (1 << access_type))) {
         x86_tlb_model_drop(tlb->model, entry, X86_TLB_DROP_PERMISSION);
+        tlb_flush_page(cs, addr);
         return false;
     }
     x86_tlb_witness(env, entry, linear);
@@ -196,6 +197,14 @@ bool x86_tagged_tlb_fill(CPUState *cs, vaddr addr, MMUAccessType access_type,
     return true;
 }
 
+static uint64_t n_dropped(const X86TLBModel *model)
+{
+    X86TLBStats stats;
+
+    x86_tlb_model_stats(model, &stats);
+    return stats.inserts - stats.live;
+}
+
 void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
                            const X86PageWalk *walk, uint64_t time)
 {
@@ -203,6 +212,7 @@ void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
     uint32_t size = walk->page_size;
     X86TLBContext context;
     X86TLBEntry entry;
+    uint64_t dropped;
 
     if (likely(!tlb) || !get_context(env, mmu_idx, &context)) {
         return;
@@ -240,7 +250,12 @@ void x86_tagged_tlb_insert(CPUX86State *env, vaddr addr, int mmu_idx,
     } else {
         entry.stage1_attrs = X86_TLB_ATTR_UNPAGED;
     }
+    dropped = n_dropped(tlb->model);
     x86_tlb_model_insert(tlb->model, &entry);
+    /* What gave way to it may be any entry. */
+    if (n_dropped(tlb->model) != dropped) {
+        tlb_flush(env_cpu(env));
+    }
 }
 
 static void invalidate(X86CPU *cpu, X86TLBMatch match)

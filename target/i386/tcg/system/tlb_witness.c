@@ -190,8 +190,7 @@ static void act(CPUX86State *env, const X86TLBReport *report)
     case X86_TLB_ACTION_REPORT:
         break;
     case X86_TLB_ACTION_PAUSE:
-        qemu_system_vmstop_request_prepare();
-        qemu_system_vmstop_request(RUN_STATE_PAUSED);
+        vm_stop(RUN_STATE_PAUSED);
         break;
     case X86_TLB_ACTION_ABORT:
         error_report("TLB model: CPU %d uses %s translation of 0x%" PRIx64
