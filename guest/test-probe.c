@@ -604,7 +604,8 @@ void test_query(void)
     probe_defaults();
     change_and_ring(NULL);
     touch(NULL);
-    print("# ready to be queried, address 0x%lx\n", page_va());
+    note("query address 0x%lx", page_va());
+    note("ready to be queried");
     console_wait();
     report(take_reports(TLB_PROBE_STALE, 0) > 0,
            "query: a report that was queried is still there");

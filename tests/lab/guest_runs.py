@@ -164,6 +164,39 @@ def paused(command):
                                 (at_once, 'its CPU does not go on before')])
 
 
+def queried(command):
+    """Asked in QMP what its CPUs hold, after CPU 0 has used an old translation."""
+    with tempfile.TemporaryDirectory() as scratch:
+        with Machine(command(), scratch, 'machine') as machine:
+            if not machine.is_ready():
+                return machine.end()
+            address = int(re.search(rb'^# query address (\w+)', machine.printed, re.M)[1], 16)
+            query = machine.monitor.execute
+            cpus = query('x-query-tlb-model')
+            here = query('x-query-tlb-model', address=address)[0]['translations']
+            other = query('x-query-tlb-model', address=address, asid=77)[0]['translations']
+            machine.type('1')
+            return machine.end([
+                ([cpu['cpu-index'] for cpu in cpus] == [0, 1], 'QMP shows both CPUs'),
+                (all(0 < cpu['entries'] <= cpu['peak-entries'] and cpu['bytes'] > 0 and
+                     cpu['fills'] - sum(cpu[cause] for cause in ('invalidated', 'replaced',
+                                                                 'denied', 'evicted'))
+                     == cpu['entries'] for cpu in cpus), 'what they hold is what was filled '
+                 'and not dropped'),
+                (all(sum(asid['entries'] for asid in cpu['asids']) == cpu['entries']
+                     for cpu in cpus), 'and belongs to an ASID'),
+                ([(t['kind'], t['address'], t['size'], t['asid'], t['pcid'], t['global'])
+                  for t in here] == [('linear', address, 4096, 0, 0, False)],
+                 'QMP shows the translation of an address'),
+                (other == [], 'and of one ASID only'),
+                (cpus[0]['stale-uses'] > 0 and cpus[0]['violations'] == 0 and
+                 cpus[1]['stale-uses'] == 0, 'QMP counts stale uses by CPU'),
+                (all(misuse['stale'] and misuse['address'] // 4096 == address // 4096 and
+                     misuse['translation']['address'] == address
+                     for misuse in cpus[0]['misuses']) and bool(cpus[0]['misuses']) and
+                 cpus[1]['misuses'] == [], 'and says what they were')])
+
+
 def violations(run, marker, pattern):
     """The pairs of nested roots in QEMU's lines that have MARKER, None for one that does
     not match PATTERN; and those that the guest expects."""
