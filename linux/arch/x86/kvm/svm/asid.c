@@ -200,7 +200,7 @@ unsigned int svm_asid_dynamic_max(unsigned int nr_asids)
  * The search goes on behind the ASID that was handed out last, and around the end
  * of the pool.  That finds those that have been free for long first, usually at
  * once.  If the pool is nearly full, then the search may have to look at all of
- * the bitmap, which is 4 KiB at most.
+ * the bitmap, which is 8 KiB at most.
  *
  * Do not charge before there is an ASID, so that an empty pool neither counts as
  * an event of the cgroup nor looks like a quota.  As the lock is held, no attempt

@@ -15,6 +15,7 @@
  * o debugfs, if there is one: root demotes one process's VMs, and blocks others
  * o Translations:
  *     - of another VM that had the ASID before are not used
+ *     - are not used by VMs that have ASIDs per CPU, all of which get used
  *     - of another vCPU that ran on the same CPU are not used
  *     - of its own, left behind on a CPU, are not used when a vCPU returns: if it
  *       has invalidated them elsewhere, if KVM has unmapped the page, if KVM
@@ -462,6 +463,38 @@ static void test_asid_of_another_vm(int nr_asids)
 	free(others);
 }
 
+static u32 host_nr_asids(void)
+{
+	u32 eax, ebx, ecx, edx;
+
+	cpuid(0x8000000a, &eax, &ebx, &ecx, &edx);
+	return ebx;
+}
+
+/* Let vCPUs use all ASIDs that KVM assigns per CPU, one each time one arrives. */
+static void test_other_asids(void)
+{
+	u32 nr_asids = host_nr_asids();
+	struct test_vm t, other;
+	u32 i;
+
+	if (nr_asids > 2048) {
+		print_skip("use of all other ASIDs: there are too many");
+		return;
+	}
+
+	t = create_vm(true);
+	other = create_vm(false);
+	other.mem[0] = NEW;
+	for (i = 0; i < nr_asids; i++) {
+		expect(&t, 0, CPU_A, OLD, "with a VM-wide ASID");
+		expect(&other, 0, CPU_B, NEW, "elsewhere");
+		expect(&other, 0, CPU_A, NEW, "with any ASID");
+	}
+	destroy_vm(&other);
+	destroy_vm(&t);
+}
+
 /* Give vCPU 1 page tables of its own, where MEM_GVA is NEW. */
 static void split_page_tables(struct test_vm *t)
 {
@@ -630,6 +663,7 @@ int main(int argc, char *argv[])
 	test_debugfs();
 
 	test_asid_of_another_vm(nr_asids);
+	test_other_asids();
 	test_other_vcpu();
 	test_return();
 	test_return_after_unmap();
