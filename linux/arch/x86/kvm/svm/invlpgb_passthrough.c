@@ -224,6 +224,21 @@ int svm_vm_enable_invlpgb_exits(struct kvm *kvm)
 }
 
 /**
+ * svm_vm_pre_destroy - root can no longer reach the VM, whose vCPUs will be freed
+ * @kvm: the VM
+ */
+void svm_vm_pre_destroy(struct kvm *kvm)
+{
+	scoped_guard(mutex, &passthrough_lock) {
+		if (svm_has_vm_asid(kvm))
+			list_del_init(&to_passthrough(kvm)->list);
+	}
+
+	if (enable_apicv)
+		avic_vm_pre_destroy(kvm);
+}
+
+/**
  * svm_vm_release_asid - take the VM-wide ASID away from a VM, if it has one
  * @kvm: a VM none of whose vCPUs runs: it is being destroyed, or becomes an SEV
  *	guest, which has an ASID of its own
@@ -237,7 +252,7 @@ void svm_vm_release_asid(struct kvm *kvm)
 
 	scoped_guard(mutex, &passthrough_lock) {
 		WRITE_ONCE(passthrough->enabled, false);
-		list_del(&passthrough->list);
+		list_del_init(&passthrough->list);
 	}
 	kvm_make_all_cpus_request(kvm, KVM_REQ_RECALC_INTERCEPTS);
 

@@ -34,6 +34,7 @@ void svm_invlpgb_passthrough_debugfs_remove(void);
 
 int svm_vm_disable_invlpgb_exits(struct kvm *kvm);
 int svm_vm_enable_invlpgb_exits(struct kvm *kvm);
+void svm_vm_pre_destroy(struct kvm *kvm);
 void svm_vm_release_asid(struct kvm *kvm);
 
 bool svm_has_vm_asid(struct kvm *kvm);

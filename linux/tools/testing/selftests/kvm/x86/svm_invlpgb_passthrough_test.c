@@ -388,6 +388,31 @@ static int write_debugfs(const char *name, const char *text)
 	return r;
 }
 
+static void *demote_thread(void *stop)
+{
+	while (!READ_ONCE(*(bool *)stop))
+		TEST_ASSERT_EQ(write_debugfs("demote", "all"), 0);
+	return NULL;
+}
+
+/* VMs come and go while root demotes whatever there is. */
+static void test_demote_churn(void)
+{
+	bool stop = false;
+	pthread_t thread;
+	struct test_vm t;
+	int i;
+
+	pthread_create(&thread, NULL, demote_thread, &stop);
+	for (i = 0; i < 30; i++) {
+		t = create_vm(true);
+		expect(&t, 0, CPU_A, OLD, "while others are demoted");
+		destroy_vm(&t);
+	}
+	WRITE_ONCE(stop, true);
+	pthread_join(thread, NULL);
+}
+
 static void test_debugfs(void)
 {
 	struct kvm_vm *blocked;
@@ -428,6 +453,8 @@ static void test_debugfs(void)
 	t = create_vm(true);
 	TEST_ASSERT_EQ(exits_of_both(&t), 0);
 	destroy_vm(&t);
+
+	test_demote_churn();
 }
 
 /* Translations -------------------------------------------------------------- */
