@@ -3,6 +3,7 @@
  *
  * - each name sets its CPUID bit, and TCG supports the bit
  * - no bit is set unless it is asked for: not by a named model, nor by "max"
+ * - some models have a version with the feature, and no other version has it
  * - "invlpgb-nested" falls with "invlpgb"
  * - defaults and limits of "invlpgb-count-max" and "svm-nasid"
  * - what is refused ends with status 1 and a message that names it
@@ -108,6 +109,18 @@ static void test_absent(const void *data)
     qtest_quit(qts);
 }
 
+static void test_version(const void *data)
+{
+    QTestState *qts = start(data);
+
+    g_assert_true(has_bit(qts, "feature-words", 0));
+    g_assert_false(has_bit(qts, "feature-words", 1));
+    g_assert_false(has_bit(qts, "feature-words", 2));
+    g_assert_true(has_bit(qts, "feature-words", 3));
+    g_assert_cmpint(get_cpu_int(qts, "invlpgb-count-max"), ==, 7);
+    qtest_quit(qts);
+}
+
 static void test_dependency(void)
 {
     QTestState *qts = start("EPYC-Genoa,-invlpgb,+invlpgb-nested");
@@ -178,8 +191,10 @@ static void test_refused(const void *data)
 int main(int argc, char **argv)
 {
     static const char *const absent[] = {
-        "max", "EPYC-Milan", "EPYC-Genoa", "qemu64",
+        "max", "EPYC-Milan", "EPYC-Milan-v2", "EPYC-Genoa", "EPYC-Genoa-v1",
+        "qemu64",
     };
+    static const char *const versions[] = { "EPYC-Milan-v4", "EPYC-Genoa-v3" };
     int i;
 
     g_test_init(&argc, &argv, NULL);
@@ -194,6 +209,11 @@ int main(int argc, char **argv)
         g_autofree char *path = g_strdup_printf("x86/cpu/invlpgb/absent/%s",
                                                 absent[i]);
         qtest_add_data_func(path, absent[i], test_absent);
+    }
+    for (i = 0; i < ARRAY_SIZE(versions); i++) {
+        g_autofree char *path = g_strdup_printf("x86/cpu/invlpgb/version/%s",
+                                                versions[i]);
+        qtest_add_data_func(path, versions[i], test_version);
     }
     qtest_add_func("x86/cpu/invlpgb/dependency", test_dependency);
     qtest_add_func("x86/cpu/invlpgb/numbers", test_numbers);
