@@ -28,6 +28,17 @@ test_run_counts_the_results_of_all_suites() {
 	same "$(<repo/build/check/unit.log)" "$(printf '%s\n' 'ok 1 - a' '# note' 'ok 2 - b' 1..2)"
 }
 
+test_run_check_deep_runs_the_suites_that_take_long_too() {
+	local name
+	toy
+	for name in lint unit tcg qtest kvm series e2e commits; do
+		suite "$name" 'echo "ok 1 - a"; echo 1..1'
+	done
+	same "$(result)" '7 passed, 0 failed, 0 skipped; 0'
+	same "$(result --deep)" '8 passed, 0 failed, 0 skipped; 0'
+	same "$(result commits)" '1 passed, 0 failed, 0 skipped; 0'
+}
+
 test_run_fails_if_a_test_fails() {
 	toy
 	suite unit 'echo 1..2; echo "ok 1 - a"; echo "not ok 2 - b"; exit 1'
@@ -77,7 +88,7 @@ test_run_refuses_unknown_commands_and_suites() {
 	toy
 	refused "unknown command 'tset'" "demo check bench mutants series deps fetch" -- repo/run tset
 	refused "unknown benchmark 'kvm'" "there is: tcg" -- repo/run bench kvm
-	refused "unknown suite 'uint'" "lint unit tcg qtest kvm series e2e" -- repo/run check unit uint
+	refused "unknown suite 'uint'" "lint unit tcg qtest kvm series e2e commits" -- repo/run check unit uint
 	status=0
 	repo/run tset || status=$?
 	same "$status" 2
