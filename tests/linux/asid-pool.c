@@ -273,6 +273,36 @@ static void test_reuse(void)
 	clean();
 }
 
+static void expect_usage(unsigned int size, unsigned int used)
+{
+	unsigned int nr_found, used_found;
+
+	svm_asid_pool_usage(&nr_found, &used_found);
+	expect(nr_found == size && used_found == used, "%u of %u in use, not %u of %u",
+	       used_found, nr_found, used, size);
+}
+
+static void test_usage(void)
+{
+	struct svm_vm_asid a = {}, b = {}, c = {};
+
+	rule = "what is in use";
+	expect_usage(0, 0);
+	set_vm_asids("2");
+	svm_asid_pool_init(32768, 0);
+	expect_usage(2, 0);
+	svm_asid_alloc(&a);
+	svm_asid_alloc(&b);
+	svm_asid_alloc(&c);
+	expect_usage(2, 2);
+	svm_asid_free(&a);
+	expect_usage(2, 1);
+	svm_asid_free(&b);
+	expect_usage(2, 0);
+	clean();
+	expect_usage(0, 0);
+}
+
 static void test_owner_has_one(void)
 {
 	struct svm_vm_asid vm = {};
@@ -371,6 +401,7 @@ int main(void)
 	test_no_memory();
 	test_no_pool();
 	test_reuse();
+	test_usage();
 	test_owner_has_one();
 	test_destroyed_in_use();
 	test_quota();

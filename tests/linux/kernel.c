@@ -114,14 +114,18 @@ unsigned long find_next_zero_bit(const unsigned long *bitmap, unsigned long size
 	return size;
 }
 
-bool bitmap_empty(const unsigned long *bitmap, unsigned int nbits)
+unsigned int bitmap_weight(const unsigned long *bitmap, unsigned int nbits)
 {
-	unsigned int n;
+	unsigned int n, weight = 0;
 
 	for (n = 0; n < nbits; n++)
-		if (test_bit(n, bitmap))
-			return false;
-	return true;
+		weight += test_bit(n, bitmap);
+	return weight;
+}
+
+bool bitmap_empty(const unsigned long *bitmap, unsigned int nbits)
+{
+	return !bitmap_weight(bitmap, nbits);
 }
 
 void mutex_lock(struct mutex *mutex)

@@ -9,6 +9,7 @@
 unsigned long *bitmap_zalloc(unsigned int nbits, gfp_t flags);
 void bitmap_free(const unsigned long *bitmap);
 bool bitmap_empty(const unsigned long *bitmap, unsigned int nbits);
+unsigned int bitmap_weight(const unsigned long *bitmap, unsigned int nbits);
 
 /* As in the kernel, not atomic: whoever calls them has to hold a lock. */
 void __set_bit(unsigned long nr, unsigned long *bitmap);

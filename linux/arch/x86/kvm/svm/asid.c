@@ -184,6 +184,19 @@ void svm_asid_pool_destroy(void)
 }
 
 /**
+ * svm_asid_pool_usage - how large the pool is, and how much of it has owners
+ * @nr: set to the number of ASIDs in the pool
+ * @used: set to the number of those that VMs have
+ */
+void svm_asid_pool_usage(unsigned int *nr, unsigned int *used)
+{
+	mutex_lock(&pool_lock);
+	*nr = pool.nr;
+	*used = bitmap_weight(pool.used, pool.nr);
+	mutex_unlock(&pool_lock);
+}
+
+/**
  * svm_asid_dynamic_max - where the ASIDs end that vCPUs get per CPU
  * @nr_asids: the number of ASIDs that the CPU has
  *

@@ -25,6 +25,7 @@ struct svm_vm_asid {
 unsigned int __init svm_asid_pool_init(unsigned int nr_asids,
 				       unsigned int last_sev_asid);
 void svm_asid_pool_destroy(void);
+void svm_asid_pool_usage(unsigned int *nr, unsigned int *used);
 
 unsigned int svm_asid_dynamic_max(unsigned int nr_asids);
 

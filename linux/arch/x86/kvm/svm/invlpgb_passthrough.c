@@ -73,6 +73,9 @@
 #include "x86.h"
 #include "invlpgb_passthrough.h"
 
+#define CREATE_TRACE_POINTS
+#include "invlpgb_passthrough_trace.h"
+
 /**
  * struct svm_last_run - who ran with a VM-wide ASID last on a CPU
  * @generation: asid_generation of the CPU at that time, never 0.  It changes
@@ -177,10 +180,11 @@ int svm_vm_disable_invlpgb_exits(struct kvm *kvm)
 	kvm->stat.vm_asid = passthrough->asid.asid;
 	list_add_tail(&passthrough->list, &passthrough_vms);
 	WRITE_ONCE(passthrough->enabled, true);
+	trace_kvm_vm_asid_alloc(kvm->userspace_pid, passthrough->asid.asid);
 	return 0;
 }
 
-static void svm_vm_demote(struct svm_invlpgb_passthrough *passthrough)
+static void svm_vm_demote(struct svm_invlpgb_passthrough *passthrough, bool root)
 {
 	struct kvm *kvm = &container_of(passthrough, struct kvm_svm, invlpgb)->kvm;
 
@@ -192,6 +196,7 @@ static void svm_vm_demote(struct svm_invlpgb_passthrough *passthrough)
 	WRITE_ONCE(passthrough->enabled, false);
 	kvm_make_all_cpus_request(kvm, KVM_REQ_RECALC_INTERCEPTS | KVM_REQUEST_WAIT);
 	++kvm->stat.invlpgb_demotions;
+	trace_kvm_invlpgb_demote(kvm->userspace_pid, passthrough->asid.asid, root);
 }
 
 /**
@@ -219,7 +224,7 @@ static void svm_vm_demote(struct svm_invlpgb_passthrough *passthrough)
 int svm_vm_enable_invlpgb_exits(struct kvm *kvm)
 {
 	guard(mutex)(&passthrough_lock);
-	svm_vm_demote(to_passthrough(kvm));
+	svm_vm_demote(to_passthrough(kvm), false);
 	return 0;
 }
 
@@ -256,6 +261,7 @@ void svm_vm_release_asid(struct kvm *kvm)
 	}
 	kvm_make_all_cpus_request(kvm, KVM_REQ_RECALC_INTERCEPTS);
 
+	trace_kvm_vm_asid_free(kvm->userspace_pid, passthrough->asid.asid);
 	kvm->stat.vm_asid = 0;
 	svm_asid_free(&passthrough->asid);
 	free_percpu(passthrough->last_run);
@@ -391,7 +397,7 @@ static ssize_t passthrough_demote_write(struct file *file, const char __user *bu
 
 		if (pid && kvm_svm->kvm.userspace_pid != pid)
 			continue;
-		svm_vm_demote(passthrough);
+		svm_vm_demote(passthrough, true);
 		found = true;
 	}
 
@@ -420,6 +426,16 @@ static int passthrough_vms_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(passthrough_vms);
 
+static int vm_asids_show(struct seq_file *m, void *unused)
+{
+	unsigned int nr, used;
+
+	svm_asid_pool_usage(&nr, &used);
+	seq_printf(m, "size %u\nused %u\n", nr, used);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(vm_asids);
+
 /**
  * svm_invlpgb_passthrough_debugfs_init - let root look at VMs and demote them
  */
@@ -429,6 +445,7 @@ __init void svm_invlpgb_passthrough_debugfs_init(void)
 		return;
 
 	passthrough_debugfs = debugfs_create_dir("kvm_amd", NULL);
+	debugfs_create_file("vm_asids", 0400, passthrough_debugfs, NULL, &vm_asids_fops);
 	debugfs_create_file("invlpgb_vms", 0400, passthrough_debugfs, NULL,
 			    &passthrough_vms_fops);
 	debugfs_create_file("invlpgb_demote", 0200, passthrough_debugfs, NULL,

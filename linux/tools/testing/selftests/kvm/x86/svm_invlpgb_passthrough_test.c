@@ -7,12 +7,15 @@
  *     - ENOSPC if there is none left, until a VM is destroyed
  *     - EINVAL if the VM has a vCPU; twice is once
  * o Without it the VM has no such ASID and both instructions exit
- * o With it neither exits, unless the vCPU has SVM or another maximum count
+ * o With it neither exits, unless the vCPU has SVM or another maximum count; on a
+ *   CPU with erratum 1718 TLBSYNC exits, and is complete nevertheless
  * o Without INVLPGB in CPUID both instructions #UD
  * o KVM_CAP_X86_TLB_BROADCAST, demotion:
  *     - both instructions exit, of running vCPUs too, and the ASID stays
  *     - EINVAL for anything else; harmless without passthrough, and twice
- * o debugfs, if there is one: root demotes one process's VMs, and blocks others
+ * o debugfs, if there is one: root demotes one process's VMs, and blocks others,
+ *   and sees how many ASIDs are in use
+ * o Tracepoints, if there are any: who gets an ASID, and who ends passthrough
  * o Translations:
  *     - of another VM that had the ASID before are not used
  *     - are not used by VMs that have ASIDs per CPU, all of which get used
@@ -20,9 +23,9 @@
  *     - of its own, left behind on a CPU, are not used when a vCPU returns: if it
  *       has invalidated them elsewhere, if KVM has unmapped the page, if KVM
  *       has write-protected it
- *     - that an INVLPGB invalidates are gone after TLBSYNC, if the vCPU moves in
- *       between; if the VM is demoted in between, also of a vCPU that is running; if
- *       both
+ *     - that an INVLPGB invalidates are gone after TLBSYNC, also if the vCPU moves
+ *       in between; if the VM is demoted in between; if both; if the vCPU does not
+ *       exit in between
  *     - are kept from one VMRUN to the next
  *
  * The tests of translations prove nothing on a CPU that drops them without being
@@ -127,6 +130,9 @@ struct test_vm {
 
 static u64 page_size;
 
+/* Erratum 1718: the CPU needs every TLBSYNC twice, so that KVM intercepts them. */
+static bool host_has_tlbi_bug;
+
 static void add_vcpu(struct test_vm *t, int i)
 {
 	gva_t step;
@@ -212,6 +218,20 @@ static void expect(struct test_vm *t, int i, int cpu, u64 value, const char *wha
 		    what, i, cpu, found, value);
 }
 
+static bool has_tlbi_bug(void)
+{
+	char line[4096];
+	bool found = false;
+	FILE *f;
+
+	f = fopen("/proc/cpuinfo", "r");
+	TEST_ASSERT(f, "open /proc/cpuinfo, errno %d", errno);
+	while (!found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, "bugs", 4) && strstr(line, " tlbi");
+	fclose(f);
+	return found;
+}
+
 static u64 nr_exits(struct test_vm *t, int i)
 {
 	return vcpu_get_stat(t->vcpu[i], invlpgb_exits) +
@@ -228,6 +248,14 @@ static u64 exits_of_both(struct test_vm *t)
 	run_step(t, 0, CPU_A, STEP_TLBSYNC);
 	TEST_ASSERT_EQ(t->step[0]->vector, 0);
 	return nr_exits(t, 0) - before;
+}
+
+static void expect_native(struct test_vm *t)
+{
+	u64 invlpgb_exits = vcpu_get_stat(t->vcpu[0], invlpgb_exits);
+
+	TEST_ASSERT_EQ(exits_of_both(t), host_has_tlbi_bug);
+	TEST_ASSERT_EQ(vcpu_get_stat(t->vcpu[0], invlpgb_exits), invlpgb_exits);
 }
 
 /* The ASIDs ----------------------------------------------------------------- */
@@ -299,7 +327,7 @@ static void test_native(void)
 	struct test_vm t = create_vm(true);
 	u64 asid = vm_get_stat(t.vm, vm_asid);
 
-	TEST_ASSERT_EQ(exits_of_both(&t), 0);
+	expect_native(&t);
 	TEST_ASSERT(vcpu_get_stat(t.vcpu[0], host_tlbsyncs), "No TLBSYNC at put");
 
 	demote(t.vm);
@@ -388,6 +416,19 @@ static int write_debugfs(const char *name, const char *text)
 	return r;
 }
 
+static void expect_in_use(u32 expected)
+{
+	u32 size, used;
+	FILE *f;
+
+	f = fopen("/sys/kernel/debug/kvm_amd/vm_asids", "r");
+	TEST_ASSERT(f, "open vm_asids in debugfs, errno %d", errno);
+	TEST_ASSERT_EQ(fscanf(f, "size %u\nused %u\n", &size, &used), 2);
+	fclose(f);
+	TEST_ASSERT_EQ(size, kvm_get_module_param_integer("kvm_amd", "vm_asids"));
+	TEST_ASSERT_EQ(used, expected);
+}
+
 static void *demote_thread(void *stop)
 {
 	while (!READ_ONCE(*(bool *)stop))
@@ -424,15 +465,19 @@ static void test_debugfs(void)
 		return;
 	}
 
+	expect_in_use(0);
 	t = create_vm(true);
+	expect_in_use(1);
 	TEST_ASSERT_EQ(write_debugfs("demote", "-1"), -EINVAL);
 	TEST_ASSERT_EQ(write_debugfs("demote", "every"), -EINVAL);
 	TEST_ASSERT_EQ(write_debugfs("demote", "1"), -ESRCH);
-	TEST_ASSERT_EQ(exits_of_both(&t), 0);
+	expect_native(&t);
 	snprintf(pid, sizeof(pid), "%d\n", getpid());
 	TEST_ASSERT_EQ(write_debugfs("demote", pid), 0);
 	TEST_ASSERT_EQ(exits_of_both(&t), 2);
+	expect_in_use(1);
 	destroy_vm(&t);
+	expect_in_use(0);
 
 	t = create_vm(true);
 	TEST_ASSERT_EQ(write_debugfs("blocked", "2"), -EINVAL);
@@ -444,17 +489,94 @@ static void test_debugfs(void)
 	TEST_ASSERT_EQ(vm_get_stat(blocked, vm_asid), 0);
 	kvm_vm_free(blocked);
 	/* Those that have it keep it, until they are demoted. */
-	TEST_ASSERT_EQ(exits_of_both(&t), 0);
+	expect_native(&t);
 	TEST_ASSERT_EQ(write_debugfs("demote", "all"), 0);
 	TEST_ASSERT_EQ(exits_of_both(&t), 2);
 	destroy_vm(&t);
 
 	TEST_ASSERT_EQ(write_debugfs("blocked", "0"), 0);
 	t = create_vm(true);
-	TEST_ASSERT_EQ(exits_of_both(&t), 0);
+	expect_native(&t);
 	destroy_vm(&t);
 
 	test_demote_churn();
+}
+
+/* Tracepoints --------------------------------------------------------------- */
+
+#define TRACEFS "/sys/kernel/tracing/"
+
+static const char * const trace_events[] = {
+	"kvm_vm_asid_alloc", "kvm_invlpgb_demote", "kvm_vm_asid_free",
+};
+
+static void write_tracefs(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	TEST_ASSERT(fd >= 0, "open %s, errno %d", path, errno);
+	TEST_ASSERT(write(fd, text, strlen(text)) == strlen(text), "write %s, errno %d",
+		    path, errno);
+	close(fd);
+}
+
+static void enable_traces(const char *enable)
+{
+	char path[100];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(trace_events); i++) {
+		snprintf(path, sizeof(path), TRACEFS "events/kvm/%s/enable", trace_events[i]);
+		write_tracefs(path, enable);
+	}
+}
+
+/* The next event of this process; there are no others of any other. */
+static void expect_trace(FILE *f, const char *event, u64 asid, const char *who)
+{
+	char line[256], expected[100];
+
+	snprintf(expected, sizeof(expected), " %s: pid %d asid %lu%s\n", event, getpid(),
+		 asid, who);
+	do {
+		TEST_ASSERT(fgets(line, sizeof(line), f), "No event%s", expected);
+	} while (line[0] == '#');
+	TEST_ASSERT(strstr(line, expected), "Event%snot%s", line, expected);
+}
+
+static void test_traces(void)
+{
+	struct test_vm by_user, by_root;
+	u64 user_asid, root_asid;
+	FILE *f;
+
+	if (access(TRACEFS "events/kvm", F_OK) || access(DEBUGFS "demote", F_OK)) {
+		print_skip("tracepoints: no tracefs or no debugfs");
+		return;
+	}
+
+	write_tracefs(TRACEFS "trace", "\n");
+	enable_traces("1");
+	by_user = create_vm(true);
+	user_asid = vm_get_stat(by_user.vm, vm_asid);
+	demote(by_user.vm);
+	demote(by_user.vm);
+	by_root = create_vm(true);
+	root_asid = vm_get_stat(by_root.vm, vm_asid);
+	write_debugfs("demote", "all");
+	destroy_vm(&by_root);
+	destroy_vm(&by_user);
+	enable_traces("0");
+
+	f = fopen(TRACEFS "trace", "r");
+	TEST_ASSERT(f, "open the trace, errno %d", errno);
+	expect_trace(f, "kvm_vm_asid_alloc", user_asid, "");
+	expect_trace(f, "kvm_invlpgb_demote", user_asid, " by userspace");
+	expect_trace(f, "kvm_vm_asid_alloc", root_asid, "");
+	expect_trace(f, "kvm_invlpgb_demote", root_asid, " by root");
+	expect_trace(f, "kvm_vm_asid_free", root_asid, "");
+	expect_trace(f, "kvm_vm_asid_free", user_asid, "");
+	fclose(f);
 }
 
 /* Translations -------------------------------------------------------------- */
@@ -633,7 +755,7 @@ static void *flush_thread(void *arg)
 }
 
 /* The same without an exit to userspace, and thus without a put, in between. */
-static void test_demote_flushing(void)
+static void test_uninterrupted_flush(bool demoted)
 {
 	struct test_vm t = create_vm(true);
 	struct vcpu_step *s = t.step[0];
@@ -644,14 +766,16 @@ static void test_demote_flushing(void)
 	pthread_create(&thread, NULL, flush_thread, &t);
 	while (READ_ONCE(s->nr) != 1)
 		sched_yield();
-	demote(t.vm);
+	if (demoted)
+		demote(t.vm);
 	WRITE_ONCE(s->step, STEP_FLUSH_END);
 	while (READ_ONCE(s->nr) != 2)
 		sched_yield();
-	expect(&t, 1, CPU_B, NEW, "after a demotion of a running vCPU");
+	expect(&t, 1, CPU_B, NEW, demoted ? "after a demotion of a running vCPU" :
+					     "of a running vCPU");
 	WRITE_ONCE(s->step, STEP_READ);
 	pthread_join(thread, NULL);
-	TEST_ASSERT_EQ(nr_exits(&t, 0), 1);
+	TEST_ASSERT_EQ(nr_exits(&t, 0), demoted || host_has_tlbi_bug);
 	destroy_vm(&t);
 }
 
@@ -681,6 +805,9 @@ int main(int argc, char *argv[])
 	__TEST_REQUIRE(nr_asids <= 16, "Set kvm_amd.vm_asids, %d VMs are too many", nr_asids);
 
 	page_size = getpagesize();
+	host_has_tlbi_bug = has_tlbi_bug();
+	if (!host_has_tlbi_bug)
+		print_skip("erratum 1718: the CPU does not have it");
 
 	test_pool(nr_asids);
 	test_late();
@@ -688,6 +815,7 @@ int main(int argc, char *argv[])
 	test_exceptions(kvm_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX));
 	test_demote_running();
 	test_debugfs();
+	test_traces();
 
 	test_asid_of_another_vm(nr_asids);
 	test_other_asids();
@@ -699,7 +827,8 @@ int main(int argc, char *argv[])
 	test_interrupted_flush(CPU_C, false);
 	test_interrupted_flush(CPU_A, true);
 	test_interrupted_flush(CPU_C, true);
-	test_demote_flushing();
+	test_uninterrupted_flush(false);
+	test_uninterrupted_flush(true);
 	test_kept();
 
 	return 0;
