@@ -8,7 +8,7 @@
  *     - EINVAL if the VM has a vCPU; twice is once
  * o Without it the VM has no such ASID and both instructions exit
  * o With it neither exits, unless the vCPU has SVM or another maximum count; on a
- *   CPU with erratum 1718 TLBSYNC exits, and is complete nevertheless
+ *   CPU with erratum 1718 TLBSYNC exits and is complete, as CPUID says
  * o Without INVLPGB in CPUID both instructions #UD
  * o KVM_CAP_X86_TLB_BROADCAST, demotion:
  *     - both instructions exit, of running vCPUs too, and the ASID stays
@@ -805,6 +805,7 @@ int main(int argc, char *argv[])
 	__TEST_REQUIRE(nr_asids <= 16, "Set kvm_amd.vm_asids, %d VMs are too many", nr_asids);
 
 	page_size = getpagesize();
+	TEST_ASSERT(kvm_cpu_has(X86_FEATURE_TLBSYNC_SFW_NO), "One TLBSYNC is not enough");
 	host_has_tlbi_bug = has_tlbi_bug();
 	if (!host_has_tlbi_bug)
 		print_skip("erratum 1718: the CPU does not have it");
