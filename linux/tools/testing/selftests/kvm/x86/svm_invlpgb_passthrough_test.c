@@ -25,7 +25,7 @@
  *       has write-protected it
  *     - that an INVLPGB invalidates are gone after TLBSYNC, also if the vCPU moves
  *       in between; if the VM is demoted in between; if both; if the vCPU does not
- *       exit in between
+ *       exit to userspace in between
  *     - are kept from one VMRUN to the next
  *
  * The tests of translations prove nothing on a CPU that drops them without being
@@ -754,8 +754,8 @@ static void *flush_thread(void *arg)
 	return NULL;
 }
 
-/* The same without an exit to userspace, and thus without a put, in between. */
-static void test_uninterrupted_flush(bool demoted)
+/* The same without an exit to userspace in between: a vCPU that moves is put once. */
+static void test_running_flush(int to, bool demoted)
 {
 	struct test_vm t = create_vm(true);
 	struct vcpu_step *s = t.step[0];
@@ -768,11 +768,12 @@ static void test_uninterrupted_flush(bool demoted)
 		sched_yield();
 	if (demoted)
 		demote(t.vm);
+	pin_task_to_cpu(thread, to);
 	WRITE_ONCE(s->step, STEP_FLUSH_END);
 	while (READ_ONCE(s->nr) != 2)
 		sched_yield();
 	expect(&t, 1, CPU_B, NEW, demoted ? "after a demotion of a running vCPU" :
-					     "of a running vCPU");
+		to == CPU_A ? "flushed by a running vCPU" : "after a move of a running vCPU");
 	WRITE_ONCE(s->step, STEP_READ);
 	pthread_join(thread, NULL);
 	TEST_ASSERT_EQ(nr_exits(&t, 0), demoted || host_has_tlbi_bug);
@@ -830,8 +831,10 @@ int main(int argc, char *argv[])
 	test_interrupted_flush(CPU_C, false);
 	test_interrupted_flush(CPU_A, true);
 	test_interrupted_flush(CPU_C, true);
-	test_uninterrupted_flush(false);
-	test_uninterrupted_flush(true);
+	test_running_flush(CPU_C, false);
+	test_running_flush(CPU_A, false);
+	test_running_flush(CPU_C, true);
+	test_running_flush(CPU_A, true);
 	test_kept();
 
 	return 0;
