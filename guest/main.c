@@ -2,7 +2,7 @@
 /*
  * Conformance guest for INVLPGB and TLBSYNC.
  *
- * Boots as a PVH kernel, starts all CPUs and runs groups of flat tests, each
+ * Boots as a kernel by PVH or Multiboot, starts all CPUs and runs groups of flat tests, each
  * as the bare machine ("host") and, where that makes sense, in a guest of its
  * own ("guest").  Output is TAP 14 on the first serial port; the name of a
  * test point starts with the clause of spec.md, "spec B.3/4", of the AMD
@@ -14,15 +14,12 @@
  *                          need help from outside or a certain machine
  *   seed=N count=N         for the random tests
  *   strict=1               the machine has QEMU's strict TLB model
+ *   watchdog=SECONDS       after which a test that does not get on is the end
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
  */
 #include "tests.h"
+#include "lib/boot.h"
 #include "lib/trap.h"
-
-struct pvh_start_info {
-    u32 magic, version, flags, modules;
-    u64 module_list, command_line, rsdp;
-};
 
 static const struct group {
     const char *name;
@@ -56,12 +53,13 @@ static const struct group {
     { "replay", test_replay, .on_request = true },
     { "reset", test_reset, .on_request = true },
     { "migration", test_migration, .on_request = true },
+    { "hang", test_hang, .on_request = true },
     { "query", test_query, .on_request = true },
     { "loadvm", test_loadvm, .on_request = true },
     { "clean-bits-reset", test_clean_bits_reset, .on_request = true },
 };
 
-void boot_main(const struct pvh_start_info *info);
+void boot_main(bool multiboot, u64 info);
 
 bool strict(void)
 {
@@ -107,13 +105,13 @@ static unsigned selected_groups(void)
     return n;
 }
 
-void boot_main(const struct pvh_start_info *info)
+void boot_main(bool multiboot, u64 info)
 {
     console_init();
     out8(0x21, 0xff);           /* nothing from the old interrupt controllers */
     out8(0xa1, 0xff);
     print("TAP version 14\n");
-    params_init((const char *)info->command_line);
+    params_init(boot_command_line(multiboot, info));
     random_init();
     if (selected_groups() != param_items("run")) {
         bail_out("run= names an unknown group");
@@ -123,7 +121,7 @@ void boot_main(const struct pvh_start_info *info)
     idt_init();
     cpu_init(&cpus[0]);
     paging_init();
-    cpus_start(info->rsdp);
+    cpus_start(boot_rsdp(multiboot, info));
     note("%u CPUs%s", cpu_count, strict() ? ", strict TLB model" : "");
     if (machine.svm && machine.npt) {
         svm_init(NULL);
@@ -132,7 +130,7 @@ void boot_main(const struct pvh_start_info *info)
 
     for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
         if (param_lists("run", groups[i].name, !groups[i].on_request)) {
-            note("group %s", groups[i].name);
+            group_begin(groups[i].name);
             groups[i].fn();
         }
     }

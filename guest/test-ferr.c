@@ -44,11 +44,16 @@ static void read_page(void *seen)
 
 static bool enough(void)
 {
+    static u64 last;
     u64 sum = 0;
 
     pause();                    /* lets others run where CPUs take turns */
     for_each_other_cpu(c) {
         sum += load_acquire(&reloads[c->index]);
+    }
+    if (sum != last) {
+        last = sum;
+        progress();
     }
     return sum >= RELOADS;
 }

@@ -10,32 +10,18 @@ CODE(go_on, "vmmcall");
 
 #define PIC_1           0x20            /* command; mask at the next port */
 #define PIC_2           0xa0
-#define RTC_INDEX       0x70
-#define RTC_DATA        0x71
-#define RTC_A           0x0a
-#define RTC_B           0x0b
-#define RTC_C           0x0c
-#define RTC_PERIODIC    BIT(6)
+#define PIT_0           0x40            /* its interrupt is the first */
+#define PIT_COMMAND     0x43
+#define PIT_ONCE        0x30            /* low when set, high at 0 */
+#define PIT_TICKS       1200            /* a millisecond */
 
-static u8 rtc_read(u8 index)
-{
-    out8(RTC_INDEX, index);
-    return in8(RTC_DATA);
-}
-
-static void rtc_write(u8 index, u8 value)
-{
-    out8(RTC_INDEX, index);
-    out8(RTC_DATA, value);
-}
-
-/* Edge-triggered, nothing pending, only the clock's interrupt unmasked. */
+/* Edge-triggered, nothing pending, only the timer's interrupt unmasked. */
 static void pic_init(void)
 {
     static const u16 port[2] = { PIC_1, PIC_2 };
     static const u8 vector[2] = { 0x20, 0x28 };
     static const u8 cascade[2] = { BIT(2), 2 };
-    static const u8 mask[2] = { 0xff & ~BIT(2), 0xff & ~BIT(0) };
+    static const u8 mask[2] = { 0xff & ~BIT(0), 0xff };
 
     for (unsigned i = 0; i < 2; i++) {
         out8(port[i], 0x11);
@@ -48,7 +34,7 @@ static void pic_init(void)
 }
 
 /*
- * Lets the clock raise its interrupt, which the guest, with RFLAGS.IF clear,
+ * Lets the timer raise its interrupt, which the guest, with RFLAGS.IF clear,
  * cannot take; waits until it is pending and withdraws it.
  *
  * It must be a line of the old interrupt controller, for in QEMU that reaches
@@ -57,15 +43,14 @@ static void pic_init(void)
  * that hides a left-over of the injection.  For the same reason the loop has
  * nothing else in it that makes an emulator leave it.
  */
-static void wait_for_clock(void *unused)
+static void wait_for_timer(void *unused)
 {
-    rtc_read(RTC_C);
-    rtc_write(RTC_A, 0x26);             /* 1024 Hz */
-    rtc_write(RTC_B, rtc_read(RTC_B) | RTC_PERIODIC);
-    while (!(in8(PIC_2) & 1)) {
+    out8(PIT_COMMAND, PIT_ONCE);
+    out8(PIT_0, PIT_TICKS & 0xff);
+    out8(PIT_0, PIT_TICKS >> 8);
+    while (!(in8(PIC_1) & 1)) {
     }
-    rtc_write(RTC_B, rtc_read(RTC_B) & ~RTC_PERIODIC);
-    rtc_read(RTC_C);
+    out8(PIT_COMMAND, PIT_ONCE);
     out8(PIC_1 + 1, 0xff);
     out8(PIC_2 + 1, 0xff);
 }
@@ -79,7 +64,7 @@ static void interrupt_once(void)
     c->absorbed[VECTOR_INJECT] = 0;
     for (unsigned i = 0; i < ROUNDS; i++) {
         guest_reset();
-        guest_prepare_call(wait_for_clock, NULL);
+        guest_prepare_call(wait_for_timer, NULL);
         this_vmcb()->event = EVENT_VALID | EVENT_INTR | VECTOR_INJECT;
         pic_init();
         apic_write(APIC_LVT_LINT0, APIC_EXTINT);

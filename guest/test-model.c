@@ -363,6 +363,7 @@ void test_model(void)
 
         *o = random_operation();
         ok = perform(o);
+        progress();
     }
     report(ok, "APM2 5.5 host: %u random operations on a TLB that loses "
            "nothing (seed=0x%lx)", OPERATIONS, random_seed());

@@ -15,7 +15,7 @@
 static u64 *frames[FRAMES];
 static u64 generation;
 static bool stop;
-static u64 wrong[MAX_CPUS], progress[MAX_CPUS];
+static u64 wrong[MAX_CPUS], writes[MAX_CPUS];
 
 struct form {
     const char *name;
@@ -70,7 +70,7 @@ static void writer(void *unused)
 
     for (u64 n = 1; !load_acquire(&stop); n++) {
         *slot = n;
-        store_release(&progress[cpu], n);
+        store_release(&writes[cpu], n);
         if (n % 16 == 0) {
             pause();
         }
@@ -97,6 +97,7 @@ static void read_rounds(u64 rax)
         switch_to(g % FRAMES, rax);
         store_release(&generation, g);
         *frames[(g - 1) % FRAMES] = 0;
+        progress();
         pause();
     }
 }
@@ -107,10 +108,10 @@ static void wait_for_progress(void)
     u64 start[MAX_CPUS];
 
     for_each_other_cpu(c) {
-        start[c->index] = load_acquire(&progress[c->index]);
+        start[c->index] = load_acquire(&writes[c->index]);
     }
     for_each_other_cpu(c) {
-        while (load_acquire(&progress[c->index]) < start[c->index] + 2) {
+        while (load_acquire(&writes[c->index]) < start[c->index] + 2) {
             pause();
         }
     }
@@ -128,6 +129,7 @@ static void write_rounds(u64 rax)
             seen[c->index] = load_acquire(&old[SLOT(c->index)]);
         }
         wait_for_progress();
+        progress();
         for_each_other_cpu(c) {
             wrong[0] += old[SLOT(c->index)] != seen[c->index];
         }
@@ -140,7 +142,7 @@ static void with_others(void (*theirs)(void *), void (*mine)(u64), u64 arg)
 
     stop = false;
     for_each_other_cpu(c) {
-        progress[c->index] = 0;
+        writes[c->index] = 0;
         works[c->index] = (struct work) { theirs };
         cpu_post(c, &works[c->index]);
     }

@@ -9,6 +9,7 @@
 #include "lib/params.h"
 #include "lib/svm.h"
 #include "lib/tap.h"
+#include "lib/watchdog.h"
 
 void test_cpuid(void);
 void test_encoding(void);
@@ -40,6 +41,7 @@ void test_adversary(void);
 void test_replay(void);
 void test_reset(void);
 void test_migration(void);
+void test_hang(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);

@@ -58,6 +58,7 @@ static unsigned look(const struct experiment *e, unsigned frame,
     struct look l = { .e = e };
     unsigned seen = 0;
 
+    progress();
     on_all(e, look_here, &l);
     *total = 0;
     for (unsigned i = 0; i < cpu_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Output on the first serial port, and the way out. */
 #include "console.h"
+#include "watchdog.h"
 
 #define SERIAL          0x3f8
 #define DEBUG_EXIT      0xf4
@@ -25,9 +26,11 @@ static void put(char c)
 
 u8 console_wait(void)
 {
+    watchdog_stop();
     while (!(in8(SERIAL + 5) & 0x01)) {
         pause();
     }
+    watchdog_start();
     return in8(SERIAL);
 }
 

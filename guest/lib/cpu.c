@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPUs: found in ACPI's MADT, started by INIT and SIPI, fed by a mailbox. */
+#include "acpi.h"
 #include "console.h"
 #include "cpu.h"
 #include "string.h"
 #include "tap.h"
 #include "trap.h"
+#include "watchdog.h"
 
 #define APIC_BASE       0xfee00000ull
 #define ICR_BUSY        BIT(12)
@@ -126,58 +128,79 @@ void cpu_restart(struct cpu *c)
     start(c);
 }
 
-struct acpi_table {
-    char signature[4];
-    u32 length;
-    u8 rest[28];
-} __attribute__((packed));
+/* Entries of the MADT: each begins with type and length. */
+#define MADT_LOCAL_APIC 0
+#define MADT_IO_APIC    1
+#define MADT_OVERRIDE   2               /* of an ISA interrupt */
 
-struct acpi_rsdp {
-    char signature[8];
-    u8 checksum, oem[6], revision;
-    u32 rsdt;
-} __attribute__((packed));
+#define RTC_IRQ         8
 
-void cpus_start(u64 rsdp_address)
+static u32 read_u32(const u8 *p)
 {
-    const struct acpi_rsdp *rsdp = (void *)rsdp_address;
-    const struct acpi_table *rsdt, *madt = NULL;
+    u32 v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static void add_cpu(u32 apic_id)
+{
+    if (apic_id == cpus[0].apic_id) {
+        return;
+    }
+    if (cpu_count == MAX_CPUS) {
+        note("more than %u CPUs: one stays off", MAX_CPUS);
+        return;
+    }
+    cpus[cpu_count].index = cpu_count;
+    cpus[cpu_count++].apic_id = apic_id;
+}
+
+void cpus_start(u64 rsdp)
+{
+    const struct acpi_table *madt;
     const u8 *entry;
+    u64 ioapic = 0;
+    u32 pin = RTC_IRQ;
 
     memcpy((void *)LOW_BASE, low_start, low_end - low_start);
     cpu_count = 1;
 
     if (!rsdp) {
-        bail_out("the loader passed no ACPI RSDP");
+        bail_out("no ACPI RSDP, from the loader or in the BIOS area");
     }
-    rsdt = (void *)(u64)rsdp->rsdt;
-    for (u32 i = 0; i < (rsdt->length - sizeof(*rsdt)) / 4; i++) {
-        u32 address;
-
-        memcpy(&address, (const u8 *)(rsdt + 1) + i * 4, 4);
-        if (!memory_compare((void *)(u64)address, "APIC", 4)) {
-            madt = (void *)(u64)address;
-        }
-    }
+    madt = acpi_table(rsdp, "APIC");
     if (!madt) {
         bail_out("ACPI has no MADT");
     }
-
-    /* After the header: APIC address, flags; then entries of type, length. */
+    /* After the header: APIC address, flags. */
     for (entry = (const u8 *)(madt + 1) + 8;
          entry < (const u8 *)madt + madt->length; entry += entry[1]) {
-        bool local_apic = entry[0] == 0 && (entry[4] & 1);
-
-        if (!local_apic || entry[3] == cpus[0].apic_id) {
-            continue;
-        }
-        if (cpu_count == MAX_CPUS) {
-            note("more than %u CPUs: the rest stays off", MAX_CPUS);
+        switch (entry[0]) {
+        case MADT_LOCAL_APIC:
+            if (entry[4] & 1) {         /* enabled */
+                add_cpu(entry[3]);
+            }
+            break;
+        case MADT_IO_APIC:
+            if (read_u32(entry + 8) == 0) {     /* its first interrupt */
+                ioapic = read_u32(entry + 4);
+            }
+            break;
+        case MADT_OVERRIDE:
+            if (entry[3] == RTC_IRQ) {
+                pin = read_u32(entry + 4);
+            }
             break;
         }
-        cpus[cpu_count].index = cpu_count;
-        cpus[cpu_count].apic_id = entry[3];
-        start(&cpus[cpu_count++]);
+    }
+    if (!ioapic) {
+        bail_out("ACPI's MADT has no I/O APIC");
+    }
+    watchdog_init(ioapic, pin);
+    for (struct cpu *c = cpus + 1; c < cpus + cpu_count; c++) {
+        start(c);
+        progress();
     }
 }
 
@@ -194,9 +217,11 @@ void work_loop(void *unused)
 
     do {
         interrupts_off();
+        store_release(&c->idle, true);
         while (!(w = load_acquire(&c->mailbox))) {
             asm volatile("sti; hlt; cli" : : : "memory");
         }
+        store_release(&c->idle, false);
         store_release(&c->mailbox, NULL);
         stop = w->fn == stop_working;
         if (!stop) {

@@ -87,6 +87,7 @@ struct cpu {
     unsigned index;
     u32 apic_id;
     bool online;
+    bool idle;                  /* halted until there is work */
     struct work *mailbox;
     struct guest *guest;
 
@@ -123,6 +124,7 @@ static inline struct cpu *this_cpu(void)
 void machine_init(void);
 /* Descriptor tables, local APIC; called on each CPU. */
 void cpu_init(struct cpu *c);
+/* Looks for all CPUs, at the ACPI tables below @rsdp, and starts them. */
 void cpus_start(u64 rsdp);
 /* INIT and SIPI for @c, which waits for work and has given up its state. */
 void cpu_restart(struct cpu *c);

@@ -3,7 +3,10 @@
 #include "cpu.h"
 #include "paging.h"
 
-#define POOL_PAGES      128
+#define POOL_PAGES      160
+
+/* What map_physical() maps begins here. */
+#define PHYSICAL        0x0000300000000000ull
 
 const u64 window_base[WINDOWS] = {
     [WINDOW_4K]        = 0x0000400000000000,
@@ -62,6 +65,14 @@ u64 *pte_at(u64 *root, u64 va, unsigned level)
         }
         table = (u64 *)(*entry & PTE_ADDRESS);
     }
+}
+
+void *map_physical(u64 pa, u64 size)
+{
+    for (u64 at = pa & ~(SIZE_2M - 1); at < pa + size; at += SIZE_2M) {
+        *pte_at(boot_pml4, PHYSICAL + at, 2) = at | PTE_LEAF | PTE_PS;
+    }
+    return (void *)(PHYSICAL + pa);
 }
 
 u64 window_probe(enum window w, u64 offset)

@@ -44,6 +44,9 @@ void paging_init(void);
 /* A zeroed page of memory; there is no way to free it. */
 void *page_alloc(void);
 
+/* Where @size bytes at physical address @pa can be read; for good. */
+void *map_physical(u64 pa, u64 size);
+
 /*
  * The entry for @va at @level (1 is the last) of the tables at @root, with the
  * tables above it made if absent.

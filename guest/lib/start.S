@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ways into 64-bit mode: from PVH (the boot CPU), from SIPI (all others), and
+ * Ways into 64-bit mode: from PVH or Multiboot (the boot CPU), from SIPI (all others), and
  * back from an excursion to real mode.
  *
  * The identity map covers 0-1 GiB and 3-4 GiB (where the local APIC is) with
@@ -22,8 +22,26 @@
     .asciz "Xen"
     .quad pvh_start
 
+/*
+ * Multiboot knows 32-bit ELF files only; with addresses of its own the header
+ * does not depend on the format.
+ */
+#define MULTIBOOT_MAGIC 0x1badb002
+#define MULTIBOOT_FLAGS 0x00010003      /* addresses below, aligned, memory */
+
+    .section .multiboot, "a"
+    .align 4
+multiboot_header:
+    .long MULTIBOOT_MAGIC, MULTIBOOT_FLAGS
+    .long -(MULTIBOOT_MAGIC + MULTIBOOT_FLAGS)
+    .long multiboot_header, image_start, image_data_end, image_end
+    .long multiboot_start
+
     .text
     .code32
+multiboot_start:
+    movl $1, is_multiboot
+    /* fall through */
     .globl pvh_start
 pvh_start:
     cli
@@ -65,7 +83,8 @@ long_mode:
 
 start64:
     mov $boot_stack_top, %esp
-    mov start_info(%rip), %edi
+    mov is_multiboot(%rip), %edi
+    mov start_info(%rip), %esi
     xor %ebp, %ebp
     call boot_main
 0:  cli
@@ -254,6 +273,9 @@ low_end:
 boot_gdt_pointer:
     .word GDT_ENTRIES * 8 - 1
     .quad boot_gdt
+
+is_multiboot:
+    .long 0
 
     .align 8
     .globl boot_gdt

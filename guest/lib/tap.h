@@ -13,6 +13,11 @@ bool report(bool ok, const char *format, ...)
 void skip(const char *reason, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Test points from now on belong to a group of that name. */
+void group_begin(const char *name);
+const char *tap_group(void);
+unsigned tap_points(void);
+
 /* A line of diagnostics. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

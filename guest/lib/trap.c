@@ -9,6 +9,7 @@
 #include "console.h"
 #include "string.h"
 #include "trap.h"
+#include "watchdog.h"
 
 struct trap_frame {
     u64 r15, r14, r13, r12, r11, r10, r9, r8;
@@ -72,6 +73,9 @@ void trap(struct trap_frame *f)
 {
     struct cpu *c = this_cpu();
 
+    if (f->vector == EXC_NMI) {
+        watchdog_nmi(f->iret.rip);
+    }
     if (f->vector == VECTOR_WAKE) {
         apic_write(APIC_EOI, 0);
         return;
@@ -118,6 +122,7 @@ struct outcome execute(const struct code *code, enum mode mode,
         .ss = mode_selectors[mode].ss,
     };
 
+    progress();
     c->regs = regs;
     c->executing = true;
     snippet_enter(regs, &frame, &c->saved_rsp);

@@ -22,6 +22,7 @@ typedef uint64_t u64;
 #define SIZE_1G         0x40000000ull
 
 #define EXC_DB  1
+#define EXC_NMI 2
 #define EXC_BP  3
 #define EXC_UD  6
 #define EXC_GP  13

@@ -197,6 +197,20 @@ def queried(command):
                  cpus[1]['misuses'] == [], 'and says what they were')])
 
 
+def stuck(command):
+    """On a CPU that never comes back, until the guest itself notices."""
+    run = once(command)
+    out = run.out.decode(errors='replace')
+    hung = re.search(r'^# CPU (\d+) is going to hang at RIP (\w+)', out, re.M)
+    where = hung and rf" CPU {hung[1]} at RIP {hung[2]}\b"
+    run.checks = [(run.status == 35, 'a hang ends the guest'),
+                  (bool(hung) and bool(re.search(
+                      rf'^Bail out! stuck for \d+ s in group hang after test point 0;.*{where}',
+                      out, re.M)), 'and the message names the CPU, the test and the RIP')]
+    run.ends_early = True
+    return run
+
+
 def violations(run, marker, pattern):
     """The pairs of nested roots in QEMU's lines that have MARKER, None for one that does
     not match PATTERN; and those that the guest expects."""
