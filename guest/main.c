@@ -13,7 +13,12 @@
  *   run=GROUP[,GROUP...]   these groups only; without it all but those that
  *                          need help from outside or a certain machine
  *   seed=N count=N         for the random tests
+ *   replay=...             one of their triples; see test-random.c
  *   strict=1               the machine has QEMU's strict TLB model
+ *   judge-open=1           what spec.md leaves open is as it assumes, or fails;
+ *                          else that is only recorded
+ *   mode=NAME              how KVM gives INVLPGB to this guest: intercept,
+ *                          emulate or passthrough
  *   watchdog=SECONDS       after which a test that does not get on is the end
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
  */
@@ -68,6 +73,12 @@ bool strict(void)
     return param_number("strict", &value) && value;
 }
 
+bool hosts_rules(void)
+{
+    return machine.kvm && !param_lists("mode", "intercept", false) &&
+           !param_lists("mode", "emulate", false);
+}
+
 bool skip_without_invlpgb(const char *clause)
 {
     if (!machine.invlpgb) {
@@ -107,12 +118,17 @@ static unsigned selected_groups(void)
 
 void boot_main(bool multiboot, u64 info)
 {
+    u64 judge_open;
+
     console_init();
     out8(0x21, 0xff);           /* nothing from the old interrupt controllers */
     out8(0xa1, 0xff);
     print("TAP version 14\n");
     params_init(boot_command_line(multiboot, info));
     random_init();
+    if (param_number("judge-open", &judge_open) && judge_open) {
+        tap_judge_open();
+    }
     if (selected_groups() != param_items("run")) {
         bail_out("run= names an unknown group");
     }

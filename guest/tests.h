@@ -54,6 +54,13 @@ u64 random_from(u64 *state);
 /* Whether the command line says that the machine has the strict TLB model. */
 bool strict(void);
 
+/*
+ * Whether a host's CPU that is not the one in this guest's CPUID may decide
+ * what operands are legal: under KVM in passthrough, or nobody knows how.
+ */
+bool hosts_rules(void);
+#define HOSTS_RULES     "the host's rules hold in passthrough"
+
 /* One skip line for a group that needs INVLPGB; true if it was printed. */
 bool skip_without_invlpgb(const char *clause);
 

@@ -14,7 +14,9 @@
 struct machine {
     bool invlpgb, nested, tlbi_ctl, tlbsync_sfw_no;
     bool svm, npt, nrips, flush_by_asid, vmcb_clean;
-    bool pcid, invpcid, page_1g, smep, smap, pku;
+    bool pcid, invpcid, page_1g, la57, smep, smap, pku;
+    /* Under KVM: INVLPGB is executed as by a guest, with the ASID ignored. */
+    bool kvm;
     u32 count_max;              /* additional pages */
     u32 nasid;                  /* ASIDs are 0 .. nasid - 1 */
     unsigned phys_bits;

@@ -85,6 +85,11 @@ u64 window_probe(enum window w, u64 offset)
     return va;
 }
 
+bool window_is_large(enum window w)
+{
+    return shape[w].level > 1;
+}
+
 u64 window_value(enum window w, unsigned frame)
 {
     return (shape[w].level == 1 ? 0x4b34 : 0x4d32) << 8 | frame;

@@ -64,6 +64,9 @@ void window_change(enum window w);
 void window_change_to(enum window w, unsigned frame);
 void window_change_table(enum window w);
 
+/* Whether its pages are larger than 4 KiB. */
+bool window_is_large(enum window w);
+
 /* What a read at the start of any page of @w gives while it maps @frame. */
 u64 window_value(enum window w, unsigned frame);
 

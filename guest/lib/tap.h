@@ -9,6 +9,18 @@
 bool report(bool ok, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/*
+ * The same for what spec.md leaves open: @ok says whether it is as assumed
+ * there.  Recorded only, with TAP's TODO, unless tap_judge_open() was called.
+ */
+bool report_open(bool ok, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void tap_judge_open(void);
+
+/* The same for what another rule decides here, which @reason names. */
+bool record(const char *reason, bool ok, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A test point that cannot be judged on this machine, and why. */
 void skip(const char *reason, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -14,6 +14,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t s64;
 
 #define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
 #define BIT(n)          (1ull << (n))

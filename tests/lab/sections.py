@@ -61,7 +61,7 @@ def build_guest(*options):
 def machine_command(qemu, section, *cpu_properties, cpu=None):
     """The whole QEMU command line for one section, or for another CPU."""
     words = ['expect-' + word for word in section['expect'].split()]
-    words.append('count=' + section['count'])
+    words += ['judge-open=1', 'count=' + section['count']]
     if section['run']:
         words.append('run=' + ''.join(section['run'].split()))
     if section.getboolean('strict'):
