@@ -19,6 +19,7 @@
  *                          else that is only recorded
  *   mode=NAME              how KVM gives INVLPGB to this guest: intercept,
  *                          emulate or passthrough
+ *   exits=1 emulated=1     for the table of primitives; see test-primitives.c
  *   watchdog=SECONDS       after which a test that does not get on is the end
  *   expect-NAME=N          what CPUID must say; see test-cpuid.c for the names
  */
@@ -42,6 +43,8 @@ static const struct group {
     { "random", test_random },
     { "match", test_match },
     { "order", test_order },
+    { "reuse", test_reuse },
+    { "la57", test_la57 },
     { "faults", test_faults },
     { "exits", test_exits },
     { "world-switch", test_world_switch },
@@ -58,6 +61,7 @@ static const struct group {
     { "replay", test_replay, .on_request = true },
     { "reset", test_reset, .on_request = true },
     { "migration", test_migration, .on_request = true },
+    { "primitives", test_primitives },
     { "hang", test_hang, .on_request = true },
     { "query", test_query, .on_request = true },
     { "loadvm", test_loadvm, .on_request = true },
@@ -75,8 +79,10 @@ bool strict(void)
 
 bool hosts_rules(void)
 {
-    return machine.kvm && !param_lists("mode", "intercept", false) &&
-           !param_lists("mode", "emulate", false);
+    bool emulated = param_lists("mode", "intercept", false) ||
+                    param_lists("mode", "emulate", false);
+
+    return machine.kvm && !emulated;
 }
 
 bool skip_without_invlpgb(const char *clause)
@@ -138,7 +144,11 @@ void boot_main(bool multiboot, u64 info)
     cpu_init(&cpus[0]);
     paging_init();
     cpus_start(boot_rsdp(multiboot, info));
-    note("%u CPUs%s", cpu_count, strict() ? ", strict TLB model" : "");
+    note("%u CPUs%s%s", cpu_count, strict() ? ", strict TLB model" : "",
+         machine.kvm ? ", KVM" : "");
+    if (hosts_rules() && machine.invlpgb) {
+        note("for all that is known, INVLPGB is executed natively");
+    }
     if (machine.svm && machine.npt) {
         svm_init(NULL);
         cpu_call_others(svm_init, NULL);

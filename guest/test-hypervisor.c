@@ -107,6 +107,26 @@ static bool second_guest_reads_first(u32 asid, bool first_is_nested)
     return value[1] == 1;
 }
 
+/* A nested page that is moved under a guest that has read it. */
+static bool stale_after_nested_change(u8 tlb_control)
+{
+    u64 *moved = page_alloc(), value[2];
+
+    page = page_alloc();
+    *page = 1;
+    *moved = 2;
+    npt_map((u64)page, (u64)page);
+    guest_reset();
+    guest_call(read_page, &value[0]);
+    npt_map((u64)page, (u64)moved);
+    this_vmcb()->tlb_control = tlb_control;
+    guest_call(read_page, &value[1]);
+    if (value[0] != 1 || (value[1] != 1 && value[1] != 2)) {
+        bail_out("the guest reads %lx and %lx", value[0], value[1]);
+    }
+    return value[1] == 1;
+}
+
 /* A vCPU that leaves this CPU, flushes on the other one, and comes back. */
 
 static void flush_by_invlpg(void *unused)
@@ -193,6 +213,16 @@ void test_hypervisor(void)
                   "runs two guests, one without nested paging, under one ASID");
     judge_right(second_guest_reads_first(OTHER_ASID, true),
                 "runs two guests under two ASIDs");
+    judge_mistake(stale_after_nested_change(TLB_KEEP),
+                  "moves a nested page without a flush");
+    judge_right(stale_after_nested_change(TLB_FLUSH_ALL),
+                "moves a nested page and flushes all ASIDs");
+    if (machine.flush_by_asid) {
+        judge_right(stale_after_nested_change(TLB_FLUSH_ASID),
+                    "moves a nested page and flushes the ASID");
+    } else {
+        skip("no FlushByAsid", "spec C.4 host: a flush of one ASID");
+    }
     guest_reset();
     if (cpu_count < 2) {
         skip("one CPU only", "spec C.4: hypervisors that move vCPUs");

@@ -210,6 +210,13 @@ static void in_guest_by_invlpgb(void *unused)
     guest_call(by_invlpgb_of_all, NULL);
 }
 
+static void in_other_guest_by_invlpgb(void *unused)
+{
+    this_vmcb()->asid = OTHER_ASID;
+    guest_call(by_invlpgb_of_all, NULL);
+    this_vmcb()->asid = GUEST_ASID;
+}
+
 static void by_invlpgb_of_other_asid(void *unused)
 {
     broadcast(INVLPGB_ASID | INVLPGB_GLOBAL, OTHER_ASID);
@@ -276,6 +283,8 @@ static const struct {
       by_tlb_control_7 },
     { "the guest's INVLPGB spares the host", WINDOW_4K, in_guest_by_invlpgb,
       true, true },
+    { "another guest's INVLPGB spares the guest", WINDOW_4K,
+      in_other_guest_by_invlpgb, false, true },
     { "the host's INVLPGB spares other ASIDs", WINDOW_4K,
       by_invlpgb_of_other_asid, false, true },
     { "the host's INVLPGB of ASID 0 spares the guest", WINDOW_4K,

@@ -42,6 +42,9 @@ void test_replay(void);
 void test_reset(void);
 void test_migration(void);
 void test_hang(void);
+void test_primitives(void);
+void test_reuse(void);
+void test_la57(void);
 
 /* Takes seed= and count= from the command line. */
 void random_init(void);

@@ -21,7 +21,7 @@ static void look_here(void *arg)
             write_cr3((u64)boot_pml4 | CONTEXT_PCID(i) | CR3_NOFLUSH);
         }
         for (unsigned p = 0; p < e->probes; p++) {
-            u64 va = window_probe(e->window, e->offset[p]);
+            u64 va = window_probe(e->window, e->offset[p]) + e->alias;
             u64 value = *(volatile u64 *)va;
 
             l->total[cpu]++;

@@ -22,6 +22,7 @@ struct experiment {
     enum window window;
     unsigned probes;
     u64 offset[MAX_PROBES];     /* of the pages to read, in the window */
+    u64 alias;                  /* the window is read that much higher */
     bool by_table;              /* change the page table, not its entries */
     /*
      * With CR4.PCIDE set, the reads go through CONTEXT_PCID(0) up to

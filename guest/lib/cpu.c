@@ -38,8 +38,12 @@ void machine_init(void)
     machine.smap = cpuid(7, 0).ebx & BIT(20);
     machine.pku = cpuid(7, 0).ecx & BIT(3);
     machine.la57 = cpuid(7, 0).ecx & BIT(16);
-    machine.kvm = (basic.ecx & BIT(31)) &&
-                  cpuid(0x40000000, 0).ebx == 0x4b4d564b;       /* "KVMK" */
+    if (basic.ecx & BIT(31)) {
+        u32 hypervisor = cpuid(0x40000000, 0).ebx;
+
+        machine.kvm = hypervisor == 0x4b4d564b;         /* "KVMK" */
+        machine.tcg = hypervisor == 0x54474354;         /* "TCGT" */
+    }
     machine.page_1g = extended.edx & BIT(26);
     machine.phys_bits = sizes.eax & 0xff;
     machine.va_bits = sizes.eax >> 8 & 0xff;

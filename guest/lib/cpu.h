@@ -17,6 +17,7 @@ struct machine {
     bool pcid, invpcid, page_1g, la57, smep, smap, pku;
     /* Under KVM: INVLPGB is executed as by a guest, with the ASID ignored. */
     bool kvm;
+    bool tcg;                   /* QEMU's emulator */
     u32 count_max;              /* additional pages */
     u32 nasid;                  /* ASIDs are 0 .. nasid - 1 */
     unsigned phys_bits;

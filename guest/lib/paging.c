@@ -31,6 +31,8 @@ static const struct {
     [WINDOW_TOP]       = { 1, PTE_LEAF },
 };
 
+void switch_paging(u64 cr3, u64 cr4);
+
 u8 frames_4k[2][PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 static u8 frames_2m[2][SIZE_2M] __attribute__((aligned(SIZE_2M)));
 static u8 pool[POOL_PAGES][PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
@@ -171,6 +173,17 @@ void paging_init(void)
         }
         window_reset(w);
     }
+}
+
+void set_la57(bool on)
+{
+    static u64 pml5[512] __attribute__((aligned(PAGE_SIZE)));
+    u64 entry = (u64)boot_pml4 | PTE_TABLE, cr4 = read_cr4();
+
+    pml5[0] = pml5[1] = pml5[256] = pml5[511] = entry;
+    interrupts_off();
+    switch_paging(on ? (u64)pml5 : (u64)boot_pml4,
+                  on ? cr4 | CR4_LA57 : cr4 & ~CR4_LA57);
 }
 
 void flush_local(void)

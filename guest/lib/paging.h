@@ -79,6 +79,15 @@ u64 window_probe(enum window w, u64 offset);
 /* Two 4 KiB frames for tests with page tables of their own. */
 extern u8 frames_4k[2][PAGE_SIZE];
 
+/*
+ * Five levels of page tables on this CPU, or four again.  With five, what
+ * boot_pml4 maps is seen three times: where it was, LA57_LOW higher, and
+ * LA57_HIGH higher, which is in the upper half.
+ */
+void set_la57(bool on);
+#define LA57_LOW        0x0001000000000000ull
+#define LA57_HIGH       0xff00000000000000ull
+
 /* Drops all of this CPU's entries of the current ASID, globals too. */
 void flush_local(void);
 

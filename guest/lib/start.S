@@ -101,6 +101,45 @@ ap_start64:
     jmp 0b
 
 /*
+ * void switch_paging(u64 cr3, u64 cr4);
+ *
+ * Turns paging off and, with these, on again.  Both are below 4 GiB, and so is
+ * the stack; the caller has interrupts off and CR4.PCIDE clear.
+ */
+    .globl switch_paging
+switch_paging:
+    push %rbx
+    push %rbp
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    pushq $KERNEL_CS32
+    pushq $1f
+    lretq
+
+    .code32
+1:  mov $KERNEL_DS, %eax
+    mov %eax, %ss
+    mov %cr0, %eax
+    and $0x7fffffff, %eax               /* PG */
+    mov %eax, %cr0
+    mov %esi, %cr4
+    mov %edi, %cr3
+    or $0x80000000, %eax                /* PG */
+    mov %eax, %cr0
+    ljmp $KERNEL_CS64, $1f
+
+    .code64
+1:  pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbp
+    pop %rbx
+    ret
+
+/*
  * unsigned real_mode_excursion(void);
  *
  * Leaves long mode, runs the code at LOW_SNIPPET in real mode and returns the

@@ -39,6 +39,7 @@ typedef int64_t s64;
 #define CR3_NOFLUSH     BIT(63)
 #define CR4_PAE         BIT(5)
 #define CR4_PGE         BIT(7)
+#define CR4_LA57        BIT(12)
 #define CR4_PCIDE       BIT(17)
 #define CR4_SMEP        BIT(20)
 #define CR4_SMAP        BIT(21)

@@ -12,19 +12,16 @@ import shlex
 import subprocess
 import sys
 
+import environments
 import guest_runs
+from environments import FAILED, GUEST, PASSED
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
-BUILD = os.path.join(ROOT, 'build', 'guest')
-GUEST = os.path.join(BUILD, 'conformance.elf')
 # The same without its Multiboot header, which QEMU prefers to PVH's.
-PVH_GUEST = os.path.join(BUILD, 'pvh.elf')
+PVH_GUEST = os.path.join(environments.BUILD, 'pvh.elf')
 MULTIBOOT = (0x1badb002).to_bytes(4, 'little')
-
-# QEMU's exit status by isa-debug-exit; see guest/lib/console.h.
-PASSED, FAILED = 33, 35
 
 POINT = re.compile(r'(not )?ok \d+ - (.*)')
 PLAN = re.compile(r'1\.\.(\d+)')
@@ -47,9 +44,9 @@ def qemu_command():
     return [os.path.join(build, 'qemu-system-x86_64')]
 
 
-def build_guest(*options):
-    """Build the guest; OPTIONS are for make."""
-    make('make', '-s', '-C', os.path.join(ROOT, 'guest'), f'O={BUILD}', *options)
+def build_guest():
+    """Build the guest, in both forms."""
+    environments.build_guest()
     with open(GUEST, 'rb') as file:
         image = file.read()
     if image.count(MULTIBOOT) != 1:
