@@ -44,6 +44,10 @@ test_demo_rows_are_judged() {
 	python3 -B "$top/tests/lab/rows"
 }
 
+test_conformance_is_judged() {
+	python3 -B "$top/tests/lab/clauses"
+}
+
 test_costs_are_judged() {
 	python3 -B "$top/tests/lab/costs"
 }
