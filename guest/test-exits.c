@@ -383,9 +383,12 @@ static void enable_bit(void)
                "spec C.1 guest: INVLPGB is #UD with 090h[7] clear");
         report(tlbsync_faults(MODE_64, EXC_UD),
                "spec C.6 guest: TLBSYNC is #UD with 090h[7] clear");
+        guest_intercept(EXIT_INVLPGB);
+        report_open(invlpgb_exits(0, 0, 0, EXIT_INVLPGB), "spec C.2 guest: the "
+                    "INVLPGB intercept comes before that #UD");
         guest_intercept(EXIT_TLBSYNC);
-        report_open(tlbsync_faults(MODE_64, EXC_UD), "spec C.2 guest: that #UD "
-                    "comes before the TLBSYNC intercept");
+        report_open(tlbsync_faults(MODE_64, EXC_UD), "spec C.2 guest: TLBSYNC's "
+                    "#UD comes before its intercept");
     } else {
         report(invlpgb_retires(0, 0, 0) && tlbsync_retires(),
                "spec C.1 guest: always enabled without TlbiCtl");

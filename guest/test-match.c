@@ -103,6 +103,22 @@ static void check_flags(u64 flags)
            read_cr4() & CR4_PCIDE ? "" : ", CR4.PCIDE clear");
 }
 
+/* A global page that was read through one PCID, and INVLPGB of another. */
+static void check_global_of_other_pcid(void)
+{
+    struct experiment e = {
+        .window = WINDOW_4K_GLOBAL, .contexts = MAX_CONTEXTS,
+    };
+    struct operands o = {
+        .rax = INVLPGB_PCID | INVLPGB_ASID | INVLPGB_GLOBAL,
+        .edx = asid_operand() | CONTEXT_PCID(1) << 16,
+    };
+
+    add_probes_everywhere(&e);
+    report_open(reaches_all(&e, &o), "spec B.2 %s: INVLPGB of a PCID and "
+                "globals reaches global pages of any PCID", here());
+}
+
 struct range {
     const char *text;
     u64 offset;                 /* in the window */
@@ -302,6 +318,7 @@ static void body(void *unused)
         for (u64 flags = 0; flags < 16; flags++) {
             check_flags(flags);
         }
+        check_global_of_other_pcid();
         set_pcide(false);
     } else {
         skip("no PCID", "spec B.2 %s: forms with CR4.PCIDE set", here());
