@@ -577,9 +577,9 @@ static void guest_flush_issuer(struct flush_data *d, u64 pte0, u64 pte1)
 			;
 
 		if (d->kind == FLUSH_NONE)
-			d->nr_stale += d->value != (i & 1);
+			d->nr_stale += READ_ONCE(d->value) != (i & 1);
 		else
-			GUEST_ASSERT_EQ(d->value, i & 1);
+			GUEST_ASSERT_EQ(READ_ONCE(d->value), i & 1);
 	}
 
 	/* ... and not write to it either, once TLBSYNC has retired. */
@@ -612,7 +612,7 @@ static void flush_worker(struct flush_data *d)
 		while (READ_ONCE(d->flushed) != i)
 			;
 
-		d->value = READ_ONCE(*d->page);
+		WRITE_ONCE(d->value, READ_ONCE(*d->page));
 		WRITE_ONCE(d->checked, i);
 	}
 
