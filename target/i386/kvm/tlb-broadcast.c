@@ -92,14 +92,17 @@ int kvm_x86_tlb_broadcast_init(KVMState *s)
     }
 }
 
-int kvm_x86_tlb_broadcast_init_vcpu(X86CPU *cpu)
+bool kvm_x86_tlb_broadcast_check_cpu(X86CPU *cpu, Error **errp)
 {
+    ERRP_GUARD();
+
     if (kvm_state->tlb_broadcast == KVM_TLB_BROADCAST_PASSTHROUGH &&
         (cpu->env.features[FEAT_8000_0001_ECX] & CPUID_EXT3_SVM)) {
-        error_report("tlb-broadcast=passthrough: a CPU that has SVM cannot "
-                     "execute INVLPGB natively");
-        error_printf("Use -cpu ...,svm=off, or tlb-broadcast=intercept.\n");
-        return -EINVAL;
+        error_setg(errp, "tlb-broadcast=passthrough: a CPU that has SVM "
+                   "cannot execute INVLPGB natively");
+        error_append_hint(errp, "Use -cpu ...,svm=off, or "
+                          "tlb-broadcast=intercept.\n");
+        return false;
     }
-    return 0;
+    return true;
 }

@@ -25,12 +25,13 @@ void kvm_x86_tlb_broadcast_class_init(ObjectClass *oc);
 int kvm_x86_tlb_broadcast_init(KVMState *s);
 
 /**
- * kvm_x86_tlb_broadcast_init_vcpu: refuse a CPU that cannot have what the
+ * kvm_x86_tlb_broadcast_check_cpu: refuse a CPU that cannot have what the
  *     property says
- * @cpu: CPU that is about to get its CPUID
+ * @cpu: CPU that is being realized, with its final features
+ * @errp: set if it is refused, with what to do instead
  *
- * Returns: 0, or a negative errno after the error has been reported.
+ * Returns: true if the CPU can have it.
  */
-int kvm_x86_tlb_broadcast_init_vcpu(X86CPU *cpu);
+bool kvm_x86_tlb_broadcast_check_cpu(X86CPU *cpu, Error **errp);
 
 #endif /* I386_KVM_TLB_BROADCAST_H */
