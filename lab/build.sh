@@ -77,6 +77,23 @@ fill_work_tree() {
 	rm -rf "$work"
 }
 
+# as_work_tree NAME DIR COMMAND...: run COMMAND in DIR/obj, the result of in_work_tree with
+# its src beside it, while both are where they were built: programs know that path.
+as_work_tree() {
+	with_lock "build/work-$1" link_work_tree "$@"
+}
+
+link_work_tree() {
+	local work=$cache/build/work-$1 dir=$2
+	shift 2
+	rm -rf "$work"
+	mkdir -p "$work"
+	ln -s "$dir/src" "$dir/obj" "$work"
+	cd "$work/obj"
+	"$@"
+	rm -rf "$work"
+}
+
 # publish DIR: print the directory of a build, and remove those that nobody used lately.
 publish() {
 	touch "$1"
