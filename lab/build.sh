@@ -77,18 +77,18 @@ fill_work_tree() {
 	rm -rf "$work"
 }
 
-# as_work_tree NAME DIR COMMAND...: run COMMAND in DIR/obj, the result of in_work_tree with
-# its src beside it, while both are where they were built: programs know that path.
+# as_work_tree NAME DIR COMMAND...: run COMMAND in a copy of DIR/obj, the result of
+# in_work_tree with its src beside it, where both were built: programs know that path.
 as_work_tree() {
-	with_lock "build/work-$1" link_work_tree "$@"
+	with_lock "build/work-$1" copy_work_tree "$@"
 }
 
-link_work_tree() {
+copy_work_tree() {
 	local work=$cache/build/work-$1 dir=$2
 	shift 2
 	rm -rf "$work"
 	mkdir -p "$work"
-	ln -s "$dir/src" "$dir/obj" "$work"
+	cp -al "$dir/src" "$dir/obj" "$work"
 	cd "$work/obj"
 	"$@"
 	rm -rf "$work"

@@ -88,7 +88,7 @@ test_run_refuses_unknown_commands_and_suites() {
 	toy
 	refused "unknown command 'tset'" "demo check conformance bench mutants series deps fetch doctor" -- repo/run tset
 	refused "unknown benchmark 'kvm'" "there is: tcg" -- repo/run bench kvm
-	refused "unknown suite 'uint'" "lint unit tools tcg qtest guest kvm series e2e commits" -- repo/run check unit uint
+	refused "unknown suite 'uint'" "lint unit tools tcg qtest guest kvm libvirt series e2e commits" -- repo/run check unit uint
 	status=0
 	repo/run tset || status=$?
 	same "$status" 2
