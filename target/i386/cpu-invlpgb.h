@@ -50,9 +50,9 @@ uint16_t x86_cpu_invlpgb_count_max(X86CPU *cpu);
  * x86_cpu_register_invlpgb_vmstate: have migration compare what the guest sees
  * @cpu: CPU that is being realized, with its final features
  *
- * If the CPU has INVLPGB then an incoming migration, or a snapshot, fails before
- * its memory is loaded unless both ends agree on the feature bits and the page
- * count.  Streams of CPUs without it are not changed.
+ * If the CPU has INVLPGB then an incoming migration, or a snapshot, fails
+ * before its memory is loaded unless both ends agree on the feature bits and
+ * the page count.  Streams of CPUs without it are not changed.
  */
 void x86_cpu_register_invlpgb_vmstate(X86CPU *cpu);
 
