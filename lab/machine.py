@@ -22,6 +22,14 @@ KERNEL = ('console=ttyS0 console_msg_format=syslog printk.devkmsg=on panic=-1 '
           'no_timer_check tsc=nowatchdog rcupdate.rcu_cpu_stall_timeout=300')
 
 
+def host(mode):
+    """Options of L1's kernel, and its CPU, with which KVM gets to MODE."""
+    if mode == 'emulate':
+        # KVM has no such parameter: it is what becomes of "intercept" there.
+        return 'kvm_amd.invlpgb=intercept', f'{HOST_CPU},-invlpgb'
+    return f'kvm_amd.invlpgb={mode}', HOST_CPU
+
+
 class Failure(Exception):
     """The lab could not do what it was asked; the text is for people."""
 
