@@ -87,7 +87,7 @@ test_run_fails_if_a_suite_is_missing() {
 test_run_refuses_unknown_commands_and_suites() {
 	toy
 	refused "unknown command 'tset'" "demo check conformance bench mutants series deps fetch doctor" -- repo/run tset
-	refused "unknown benchmark 'kvm'" "there is: tcg" -- repo/run bench kvm
+	refused "unknown benchmark 'kvm'" "there are: tcg flush" -- repo/run bench kvm
 	refused "unknown suite 'uint'" "lint unit tools tcg qtest guest kvm series e2e commits libvirt" -- repo/run check unit uint
 	status=0
 	repo/run tset || status=$?
