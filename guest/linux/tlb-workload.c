@@ -21,14 +21,16 @@
  *
  * The run starts with a warm-up of discards on all threads, see workload.h.
  *
- * The run itself takes some time, or with --rounds some changes by each thread:
- * then the same seed gives the same changes, however long they take.
+ * The run itself takes some time; or with --rounds some changes by each thread:
+ * then the same seed gives the same changes, however long they take; or with
+ * --until as long as nothing can be read from a file, e.g. a serial port.
  *
  * The last line of output holds the results, name=value, for programs to read.
  * Exit status: 0 all values right, 1 could not run, 2 a wrong value.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,6 +110,7 @@ static uint64_t seed;
 static unsigned int seconds = 3;
 /* Changes by each thread, or 0: as many as the time allows. */
 static uint64_t rounds;
+static const char *until;
 static _Atomic int phase;
 static _Atomic unsigned int reported;
 static pthread_barrier_t start;
@@ -533,7 +536,41 @@ static bool have_huge_page(void)
 	return found;
 }
 
-static int run(bool last_attempt)
+/*
+ * Flush until the kernel stops interrupting for it, but not for ever. If the
+ * CPUs cannot broadcast, look once. All threads keep running throughout, so that
+ * without a global ASID every flush has to interrupt the others.
+ */
+static bool warm_up(bool can_broadcast)
+{
+	double end = now() + WARM_UP_SECONDS;
+	unsigned int looks = 0;
+
+	do {
+		uint64_t flushes = count_flushes();
+		uint64_t shootdowns = count_shootdowns();
+
+		while (count_flushes() - flushes < WARM_UP_FLUSHES)
+			nap();
+		flushes = count_flushes() - flushes;
+		shootdowns = count_shootdowns() - shootdowns;
+		if (shootdowns < flushes / 10)
+			return can_broadcast;
+	} while (can_broadcast && (now() < end || ++looks < WARM_UP_LOOKS));
+	return false;
+}
+
+static void await_end(void)
+{
+	int file = open(until, O_RDONLY);
+	char byte;
+
+	check(file >= 0, until);
+	check(read(file, &byte, 1) == 1, until);
+	close(file);
+}
+
+static int run(uint64_t seed, double seconds, bool last_attempt)
 {
 	bool can_broadcast = cpu_has_invlpgb() && threads >= GLOBAL_ASID_CPUS;
 	uint64_t flushes, shootdowns, visits = 0, faults = 0, wrong = 0;
@@ -560,13 +597,16 @@ static int run(bool last_attempt)
 	    !atomic_load(&reported))
 		_exit(EXIT_AGAIN);
 	huge = have_huge_page();
+	printf("tlb-workload: warmed up\n");
 
 	shootdowns = count_shootdowns();
 	began = now();
 	atomic_store(&phase, RUN);
 	if (!rounds) {
-		while (now() - began < seconds)
+		while (!until && now() - began < seconds)
 			nap();
+		if (until)
+			await_end();
 		while (inject != NO_FAULT && !atomic_load(&reported))
 			nap();
 		atomic_store(&phase, STOP);
@@ -593,7 +633,7 @@ static int run(bool last_attempt)
 
 static void __attribute__((noreturn)) usage(void)
 {
-	die("usage: tlb-workload [--threads N] [--seconds S | --rounds N] [--seed N] [--inject discard|unmap|move|protect|reuse]");
+	die("usage: tlb-workload [--threads N] [--seconds S | --rounds N | --until FILE] [--seed N] [--inject discard|unmap|move|protect|reuse]");
 }
 
 int main(int argc, char **argv)
@@ -602,6 +642,7 @@ int main(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "seconds", required_argument, NULL, 's' },
 		{ "rounds", required_argument, NULL, 'n' },
+		{ "until", required_argument, NULL, 'u' },
 		{ "seed", required_argument, NULL, 'r' },
 		{ "inject", required_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 }
@@ -621,6 +662,9 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			rounds = number(optarg, 1, UINT64_MAX);
+			break;
+		case 'u':
+			until = optarg;
 			break;
 		case 'r':
 			seed = number(optarg, 0, UINT64_MAX);

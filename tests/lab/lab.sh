@@ -84,6 +84,16 @@ test_workload_does_as_many_changes_as_it_is_asked_for() {
 	workload 0 ' flushes=60 .* wrong=0$' --threads 3 --rounds 20
 }
 
+test_workload_goes_on_until_it_is_told_to_end() {
+	mkfifo end
+	{
+		until grep -qs 'warmed up' output; do sleep 0.1; done
+		echo >end
+	} &
+	workload 0 ' wrong=0$' --threads 2 --until end
+	wait
+}
+
 test_workload_finds_a_page_not_discarded() {
 	workload 2 'wrong: old content' --threads 4 --seconds 0 --inject discard
 }
