@@ -16,26 +16,10 @@ HOST_CPU = ('EPYC-Genoa,+invlpgb,+tlbi-ctl,+flushbyasid,+vmcb-clean,svm-nasid=32
             'x-tlb-model=' + os.environ.get('TLB_MODEL', 'tagged'))
 GUEST_CPU = 'EPYC-Genoa,+invlpgb'
 
-# The values of kvm_amd.invlpgb, each with the accelerator and the CPU of a guest that is to
-# have the feature that way. A vCPU that has SVM is intercepted nevertheless.
-MODES = {
-    'off': ('kvm', GUEST_CPU),
-    'intercept': ('kvm', GUEST_CPU),
-    'passthrough': ('kvm,tlb-broadcast=passthrough', f'{GUEST_CPU},svm=off'),
-}
-
 # The clocks of an emulated machine stutter when the host is busy: the kernel shall draw
 # no conclusions from that.
 KERNEL = ('console=ttyS0 console_msg_format=syslog printk.devkmsg=on panic=-1 '
           'no_timer_check tsc=nowatchdog rcupdate.rcu_cpu_stall_timeout=300')
-
-
-def host(mode):
-    """Options of L1's kernel, and its CPU, with which KVM gets to MODE."""
-    if mode == 'emulate':
-        # KVM has no such parameter: it is what becomes of "intercept" there.
-        return 'kvm_amd.invlpgb=intercept', f'{HOST_CPU},-invlpgb'
-    return f'kvm_amd.invlpgb={mode}', HOST_CPU
 
 
 class Failure(Exception):
@@ -54,15 +38,6 @@ def remove(path):
         os.remove(path)
     except FileNotFoundError:
         pass
-
-
-def show_tails(logs, prefix):
-    """The ends of the consoles whose names begin with PREFIX."""
-    for path in sorted(os.listdir(logs)):
-        if path.startswith(prefix) and path.endswith('.log') and 'trace' not in path:
-            with open(os.path.join(logs, path), errors='replace', encoding='utf-8') as log:
-                note(f'--- the end of {path} ---')
-                note(''.join(log.readlines()[-40:]).rstrip())
 
 
 def build(script='build-image', *options):

@@ -19,20 +19,27 @@
  * first puts it to another use, with other content: the allocator hands out a
  * freed page at once, so touching as many fresh pages as were freed takes them.
  *
- * The run starts with a warm-up of discards on all threads, see workload.h.
+ * Linux broadcasts a process's flushes with INVLPGB only once the process has a
+ * global ASID, which it may get when it flushes while at least four CPUs run
+ * it, by a draw on the task's pid and the clock. The run starts with a warm-up
+ * of discards on all threads, repeated in a new process if the draw went wrong.
+ * That the process has its global ASID is seen from outside: its flushes go on,
+ * while the kernel's count of TLB shootdown interrupts stands still.
  *
- * The run itself takes some time; or with --rounds some changes by each thread:
- * then the same seed gives the same changes, however long they take; or with
- * --until as long as nothing can be read from a file, e.g. a serial port.
+ * The run itself takes some time, or with --rounds some changes by each thread:
+ * then the same seed gives the same changes, however long they take.
  *
  * The last line of output holds the results, name=value, for programs to read.
  * Exit status: 0 all values right, 1 could not run, 2 a wrong value.
  */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,20 +47,37 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "tlb-oracle.h"
-#include "workload.h"
 
+#define PAGE_SIZE	4096ul
 #define HUGE_SIZE	(2ul << 20)
 #define HUGE_PAGES	(HUGE_SIZE / PAGE_SIZE)
 
 #define SMALL_PAGES	1024u
 #define ARENA_PAGES	(SMALL_PAGES + HUGE_PAGES)
 #define BALLAST_PAGES	1024u
+#define MAX_THREADS	64
 
 /* Visits to other arenas between two changes of the own one. */
 #define VISITS		16
+
+/* Linux gives no process a global ASID that runs on fewer CPUs. */
+#define GLOBAL_ASID_CPUS	4
+#define WARM_UP_SECONDS		2
+#define WARM_UP_ATTEMPTS	20
+/* Enough flushes to tell one interrupt per flush from none. */
+#define WARM_UP_FLUSHES		100
+/* On a slow machine the seconds are over before there were that many looks. */
+#define WARM_UP_LOOKS		10
+
+#define EXIT_WRONG	2
+/* Of a child: this process got no global ASID, try another. */
+#define EXIT_AGAIN	3
 
 enum change { DISCARD, UNMAP, MOVE, PROTECT, CHANGES };
 
@@ -106,14 +130,30 @@ struct arena {
 static struct arena *arenas;
 static unsigned int threads;
 static enum fault inject;
-static uint64_t seed;
-static unsigned int seconds = 3;
 /* Changes by each thread, or 0: as many as the time allows. */
 static uint64_t rounds;
-static const char *until;
 static _Atomic int phase;
 static _Atomic unsigned int reported;
 static pthread_barrier_t start;
+
+static void __attribute__((noreturn, format(printf, 1, 2)))
+die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "tlb-workload: ");
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(1);
+}
+
+static void check(bool ok, const char *what)
+{
+	if (!ok)
+		die("%s: %s", what, strerror(errno));
+}
 
 static void start_random(struct arena *me)
 {
@@ -133,6 +173,54 @@ static uint64_t next_random(struct arena *me)
 static unsigned int below(struct arena *me, unsigned int limit)
 {
 	return (next_random(me) >> 32) % limit;
+}
+
+/*
+ * Accesses that may fault. The handler of SIGSEGV continues behind the
+ * instruction, where OK still is false.
+ */
+extern const char load_insn[], load_after[], store_insn[], store_after[];
+
+static __attribute__((noinline)) bool try_load(const uint64_t *where,
+					       uint64_t *value)
+{
+	bool ok = false;
+	uint64_t got = 0;
+
+	asm volatile("load_insn:	movq (%[where]), %[got]\n"
+		     "		movb $1, %[ok]\n"
+		     "load_after:"
+		     : [ok] "+&q" (ok), [got] "+&r" (got)
+		     : [where] "r" (where) : "memory");
+	*value = got;
+	return ok;
+}
+
+static __attribute__((noinline)) bool try_store(uint64_t *where, uint64_t value)
+{
+	bool ok = false;
+
+	asm volatile("store_insn:	movq %[value], (%[where])\n"
+		     "		movb $1, %[ok]\n"
+		     "store_after:"
+		     : [ok] "+&q" (ok)
+		     : [where] "r" (where), [value] "r" (value) : "memory");
+	return ok;
+}
+
+static void on_segv(int signal, siginfo_t *info, void *context)
+{
+	greg_t *rip = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+
+	(void)info;
+	if (*rip == (greg_t)load_insn)
+		*rip = (greg_t)load_after;
+	else if (*rip == (greg_t)store_insn)
+		*rip = (greg_t)store_after;
+	else
+		/* A bug of this program: fault again, and die of it. */
+		sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL },
+			  NULL);
 }
 
 /* Page numbers are unique over all arenas. */
@@ -443,10 +531,15 @@ static void change_one(struct arena *me)
 static void *run_thread(void *arg)
 {
 	struct arena *me = arg;
+	cpu_set_t cpus;
 	uint64_t round;
 	unsigned int i;
 
-	pin_to_cpu(me->index % sysconf(_SC_NPROCESSORS_ONLN));
+	CPU_ZERO(&cpus);
+	CPU_SET(me->index % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
+	check(sched_setaffinity(0, sizeof(cpus), &cpus) == 0,
+	      "sched_setaffinity");
+
 	for (i = 0; i < ARENA_PAGES; i++) {
 		struct tlb_step step = { 1, 1, TLB_WRITABLE };
 
@@ -508,6 +601,19 @@ static void make_arena(unsigned int index, uint64_t seed)
 	me->ballast = map_arena();
 }
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 10 * 1000 * 1000 }, NULL);
+}
+
 static uint64_t count_flushes(void)
 {
 	uint64_t sum = 0;
@@ -516,6 +622,42 @@ static uint64_t count_flushes(void)
 	for (i = 0; i < threads; i++)
 		sum += atomic_load(&arenas[i].flushes);
 	return sum;
+}
+
+/* TLB shootdown interrupts that all CPUs of this machine have received. */
+static uint64_t count_shootdowns(void)
+{
+	char line[8192];
+	uint64_t sum = 0;
+	bool found = false;
+	FILE *file = fopen("/proc/interrupts", "r");
+
+	check(file != NULL, "/proc/interrupts");
+	while (fgets(line, sizeof(line), file)) {
+		char *at = line + strspn(line, " "), *end;
+
+		if (strncmp(at, "TLB:", 4) != 0)
+			continue;
+		found = true;
+		for (at += 4;; at = end) {
+			unsigned long long n = strtoull(at, &end, 10);
+
+			if (end == at)
+				break;
+			sum += n;
+		}
+	}
+	fclose(file);
+	if (!found)
+		die("/proc/interrupts has no line TLB");
+	return sum;
+}
+
+static bool cpu_has_invlpgb(void)
+{
+	unsigned int eax, ebx, ecx, edx;
+
+	return __get_cpuid(0x80000008, &eax, &ebx, &ecx, &edx) && ebx & 1 << 3;
 }
 
 /* Does this process have a huge page? */
@@ -560,16 +702,6 @@ static bool warm_up(bool can_broadcast)
 	return false;
 }
 
-static void await_end(void)
-{
-	int file = open(until, O_RDONLY);
-	char byte;
-
-	check(file >= 0, until);
-	check(read(file, &byte, 1) == 1, until);
-	close(file);
-}
-
 static int run(uint64_t seed, double seconds, bool last_attempt)
 {
 	bool can_broadcast = cpu_has_invlpgb() && threads >= GLOBAL_ASID_CPUS;
@@ -592,21 +724,18 @@ static int run(uint64_t seed, double seconds, bool last_attempt)
 	}
 	pthread_barrier_wait(&start);
 
-	global_asid = warm_up(count_flushes, can_broadcast);
+	global_asid = warm_up(can_broadcast);
 	if (can_broadcast && !global_asid && !last_attempt &&
 	    !atomic_load(&reported))
 		_exit(EXIT_AGAIN);
 	huge = have_huge_page();
-	printf("tlb-workload: warmed up\n");
 
 	shootdowns = count_shootdowns();
 	began = now();
 	atomic_store(&phase, RUN);
 	if (!rounds) {
-		while (!until && now() - began < seconds)
+		while (now() - began < seconds)
 			nap();
-		if (until)
-			await_end();
 		while (inject != NO_FAULT && !atomic_load(&reported))
 			nap();
 		atomic_store(&phase, STOP);
@@ -633,7 +762,20 @@ static int run(uint64_t seed, double seconds, bool last_attempt)
 
 static void __attribute__((noreturn)) usage(void)
 {
-	die("usage: tlb-workload [--threads N] [--seconds S | --rounds N | --until FILE] [--seed N] [--inject discard|unmap|move|protect|reuse]");
+	die("usage: tlb-workload [--threads N] [--seconds S | --rounds N] [--seed N] [--inject discard|unmap|move|protect|reuse]");
+}
+
+static unsigned long long number(const char *text, unsigned long long least,
+				 unsigned long long most)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 0);
+	if (errno || *end || end == text || n < least || n > most)
+		die("%s: not a number from %llu to %llu", text, least, most);
+	return n;
 }
 
 int main(int argc, char **argv)
@@ -642,12 +784,16 @@ int main(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "seconds", required_argument, NULL, 's' },
 		{ "rounds", required_argument, NULL, 'n' },
-		{ "until", required_argument, NULL, 'u' },
 		{ "seed", required_argument, NULL, 'r' },
 		{ "inject", required_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 }
 	};
-	int option;
+	struct sigaction segv = {
+		.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO,
+	};
+	unsigned int seconds = 3, attempt;
+	uint64_t seed;
+	int option, status;
 
 	threads = sysconf(_SC_NPROCESSORS_ONLN);
 	check(getrandom(&seed, sizeof(seed), GRND_INSECURE) == sizeof(seed),
@@ -662,9 +808,6 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			rounds = number(optarg, 1, UINT64_MAX);
-			break;
-		case 'u':
-			until = optarg;
 			break;
 		case 'r':
 			seed = number(optarg, 0, UINT64_MAX);
@@ -684,8 +827,22 @@ int main(int argc, char **argv)
 		usage();
 	if (threads < 2 || threads > MAX_THREADS)
 		die("%u threads: this takes 2 to %d", threads, MAX_THREADS);
-	catch_faults();
+	check(sigaction(SIGSEGV, &segv, NULL) == 0, "sigaction");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
-	return run_in_process(run);
+	for (attempt = 1; attempt <= WARM_UP_ATTEMPTS; attempt++) {
+		pid_t child = fork();
+
+		check(child >= 0, "fork");
+		if (child == 0)
+			exit(run(seed, seconds, attempt == WARM_UP_ATTEMPTS));
+		check(waitpid(child, &status, 0) == child, "waitpid");
+		if (WIFSIGNALED(status))
+			die("killed by signal %d", WTERMSIG(status));
+		if (WEXITSTATUS(status) != EXIT_AGAIN)
+			return WEXITSTATUS(status);
+		printf("tlb-workload: attempt %u: no global ASID, trying another process\n",
+		       attempt);
+	}
+	return 1;
 }

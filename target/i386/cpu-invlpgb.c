@@ -9,6 +9,12 @@
 #include "qemu/error-report.h"
 #include "cpu-invlpgb.h"
 
+/*
+ * Linux keeps the count plus one in 16 bits.  With 0xffff that is zero, and
+ * its loop over a range never ends.
+ */
+#define INVLPGB_COUNT_MAX_LIMIT     0xfffe
+
 /* ASID 0 is the host's; INVLPGB names an ASID in 16 bits. */
 #define SVM_NASID_MIN               2
 #define SVM_NASID_LIMIT             0x10000

@@ -11,12 +11,6 @@
 /* What every processor with INVLPGB has: eight pages per instruction. */
 #define INVLPGB_COUNT_MAX_DEFAULT   7
 
-/*
- * Linux keeps the count plus one in 16 bits.  With 0xffff that is zero, and
- * its loop over a range never ends.
- */
-#define INVLPGB_COUNT_MAX_LIMIT     0xfffe
-
 /* What QEMU has always reported. */
 #define SVM_NASID_DEFAULT           16
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash disable=SC2154
 #
-# The lab's own code, on the machine that runs the tests: how it judges a demo and its
-# benchmarks, and that the workloads find each kind of wrong state that is left in place
-# for them.
+# The lab's own code, on the machine that runs the tests: how it judges a demo and a
+# benchmark, and that the flush workload finds each kind of wrong state that is left in
+# place for it.
 
 # A wrong state stays until it is found: this bounds a workload that finds nothing.
 hang=120
@@ -22,18 +22,6 @@ workload() {
 	shift 2
 	program=$(compile guest/linux/tlb-workload.c)
 	timeout "$hang" "$program" "$@" >output 2>&1 || status=$?
-	cat output
-	same "$status" "$wanted"
-	grep -q -- "$text" output || fail "the output does not say: $text"
-}
-
-# flusher STATUS TEXT COMMANDS ARGUMENTS...: the same for flush-workload, which gets COMMANDS.
-flusher() {
-	local wanted=$1 text=$2 commands=$3 status=0 program
-	shift 3
-	program=$(compile guest/linux/flush-workload.c)
-	printf '%b' "$commands" |
-		timeout "$hang" python3 -B "$top/tests/lab/on-terminal" "$program" "$@" >output 2>&1 || status=$?
 	cat output
 	same "$status" "$wanted"
 	grep -q -- "$text" output || fail "the output does not say: $text"
@@ -64,10 +52,6 @@ test_costs_are_judged() {
 	python3 -B "$top/tests/lab/costs"
 }
 
-test_flushes_are_judged() {
-	python3 -B "$top/tests/lab/flushes"
-}
-
 test_tlb_oracle_judges_each_outcome() {
 	"$(compile tests/lab/tlb-oracle-test.c)"
 }
@@ -82,16 +66,6 @@ test_workload_takes_and_prints_its_seed() {
 
 test_workload_does_as_many_changes_as_it_is_asked_for() {
 	workload 0 ' flushes=60 .* wrong=0$' --threads 3 --rounds 20
-}
-
-test_workload_goes_on_until_it_is_told_to_end() {
-	mkfifo end
-	{
-		until grep -qs 'warmed up' output; do sleep 0.1; done
-		echo >end
-	} &
-	workload 0 ' wrong=0$' --threads 2 --until end
-	wait
 }
 
 test_workload_finds_a_page_not_discarded() {
@@ -121,20 +95,4 @@ test_workload_refuses_bad_arguments() {
 	workload 1 'usage: ' --inject nothing
 	workload 1 'usage: ' --unknown
 	workload 1 'usage: ' word
-}
-
-test_flusher_flushes_as_often_as_it_is_told() {
-	flusher 0 '^done flushes=300 .* wrong=0$' 'flush 300\nquit\n' --threads 4
-	flusher 0 '^done flushes=0 .* wrong=0$' 'flush 9\nrest\nquit\n' --threads 2
-}
-
-test_flusher_finds_a_page_still_writable() {
-	flusher 2 'wrong: wrote to a read-only page' 'flush 10\nquit\n' --threads 3 --inject
-}
-
-test_flusher_refuses_what_it_does_not_know() {
-	flusher 1 'unknown command "flash"' 'flash\n' --threads 2
-	flusher 1 'x: not a number' 'flush x\n' --threads 2
-	"$(compile guest/linux/flush-workload.c)" --unknown 2>output && fail 'it takes --unknown'
-	grep -q 'usage: ' output
 }

@@ -31,12 +31,12 @@ test_run_counts_the_results_of_all_suites() {
 test_run_check_deep_runs_the_suites_that_take_long_too() {
 	local name
 	toy
-	for name in lint unit tcg qtest kvm series e2e commits kvm-debug kvm-kcsan; do
+	for name in lint unit tools tcg qtest guest kvm series e2e commits libvirt; do
 		suite "$name" 'echo "ok 1 - a"; echo 1..1'
 	done
-	same "$(result)" '7 passed, 0 failed, 0 skipped; 0'
-	same "$(result --deep)" '10 passed, 0 failed, 0 skipped; 0'
-	same "$(result kvm-debug)" '1 passed, 0 failed, 0 skipped; 0'
+	same "$(result)" '9 passed, 0 failed, 0 skipped; 0'
+	same "$(result --deep)" '11 passed, 0 failed, 0 skipped; 0'
+	same "$(result commits)" '1 passed, 0 failed, 0 skipped; 0'
 }
 
 test_run_fails_if_a_test_fails() {
@@ -86,9 +86,9 @@ test_run_fails_if_a_suite_is_missing() {
 
 test_run_refuses_unknown_commands_and_suites() {
 	toy
-	refused "unknown command 'tset'" "demo check bench mutants series deps fetch" -- repo/run tset
+	refused "unknown command 'tset'" "demo check conformance bench mutants series deps fetch doctor" -- repo/run tset
 	refused "unknown benchmark 'kvm'" "there is: tcg" -- repo/run bench kvm
-	refused "unknown suite 'uint'" "lint unit tcg qtest kvm series e2e commits kvm-debug kvm-kcsan" -- repo/run check unit uint
+	refused "unknown suite 'uint'" "lint unit tools tcg qtest guest kvm series e2e commits libvirt" -- repo/run check unit uint
 	status=0
 	repo/run tset || status=$?
 	same "$status" 2

@@ -5,9 +5,6 @@
  * with which the guest can execute them natively.  They are few, so that is for
  * who starts a machine to decide, and not for the CPU model.
  *
- * On hosts that do not have the instructions KVM emulates them.  It reports that
- * apart from what the CPU supports.
- *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
@@ -15,9 +12,7 @@
 #include "qapi/error.h"
 #include "qapi/util.h"
 #include "qemu/error-report.h"
-#include "hw/boards.h"
 #include "system/kvm_int.h"
-#include "cpu-invlpgb.h"
 #include "tlb-broadcast.h"
 
 #include <linux/kvm.h>
@@ -27,68 +22,11 @@
 
 static const QEnumLookup mode_lookup = {
     .array = (const char *const[]) {
-        [KVM_TLB_BROADCAST_AUTO] = "auto",
-        [KVM_TLB_BROADCAST_EMULATE] = "emulate",
         [KVM_TLB_BROADCAST_INTERCEPT] = "intercept",
         [KVM_TLB_BROADCAST_PASSTHROUGH] = "passthrough",
     },
     .size = KVM_TLB_BROADCAST__MAX,
 };
-
-/* More functions than KVM emulates anything of. */
-#define EMULATED_CPUID_MAX 64
-
-/* The function of KVM_GET_EMULATED_CPUID, all zeroes if there is none. */
-static struct kvm_cpuid_entry2 get_emulated_cpuid(KVMState *s,
-                                                  uint32_t function)
-{
-    g_autofree struct kvm_cpuid2 *cpuid =
-        g_malloc0(sizeof(*cpuid) +
-                  EMULATED_CPUID_MAX * sizeof(*cpuid->entries));
-    struct kvm_cpuid_entry2 none = { };
-    int i;
-
-    cpuid->nent = EMULATED_CPUID_MAX;
-    if (kvm_ioctl(s, KVM_GET_EMULATED_CPUID, cpuid) < 0) {
-        return none;
-    }
-    for (i = 0; i < cpuid->nent; i++) {
-        if (cpuid->entries[i].function == function) {
-            return cpuid->entries[i];
-        }
-    }
-    return none;
-}
-
-static bool emulates_invlpgb(KVMState *s)
-{
-    return get_emulated_cpuid(s, 0x80000008).ebx & CPUID_8000_0008_EBX_INVLPGB;
-}
-
-uint32_t kvm_x86_tlb_broadcast_emulated_cpuid(KVMState *s, uint32_t function,
-                                              int reg)
-{
-    if (s->tlb_broadcast != KVM_TLB_BROADCAST_AUTO &&
-        s->tlb_broadcast != KVM_TLB_BROADCAST_EMULATE) {
-        return 0;
-    }
-    /* KVM cannot read the instructions of a guest with encrypted memory. */
-    if (current_machine->cgs) {
-        return 0;
-    }
-    if (function == 0x80000008 && reg == R_EBX && emulates_invlpgb(s)) {
-        return CPUID_8000_0008_EBX_INVLPGB;
-    }
-    /* KVM obeys the guest's CPUID here, and its own is a proposal. */
-    if (function == 0x80000008 && reg == R_EDX && emulates_invlpgb(s)) {
-        return INVLPGB_COUNT_MAX_LIMIT;
-    }
-    if (function == 0x80000021 && reg == R_EAX) {
-        return get_emulated_cpuid(s, function).eax &
-               CPUID_8000_0021_EAX_TLBSYNC_SFW_NO;
-    }
-    return 0;
-}
 
 static int get_mode(Object *obj, Error **errp)
 {
@@ -119,15 +57,6 @@ int kvm_x86_tlb_broadcast_init(KVMState *s)
 {
     int ret;
 
-    if (s->tlb_broadcast == KVM_TLB_BROADCAST_EMULATE &&
-        !emulates_invlpgb(s)) {
-        error_report("tlb-broadcast=emulate: KVM does not offer it on this "
-                     "host");
-        error_printf("It needs kvm_amd with invlpgb=intercept, on a host that "
-                     "cannot intercept; the kernel log says what it can. Or "
-                     "use tlb-broadcast=auto.\n");
-        return -ENOTSUP;
-    }
     if (s->tlb_broadcast != KVM_TLB_BROADCAST_PASSTHROUGH) {
         return 0;
     }

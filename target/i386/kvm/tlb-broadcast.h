@@ -25,18 +25,6 @@ void kvm_x86_tlb_broadcast_class_init(ObjectClass *oc);
 int kvm_x86_tlb_broadcast_init(KVMState *s);
 
 /**
- * kvm_x86_tlb_broadcast_emulated_cpuid: what KVM supports by emulation
- * @s: accelerator
- * @function: CPUID function
- * @reg: register, R_EAX to R_EDX
- *
- * Returns: bits that the guest's CPUID can have in addition to those of
- *     KVM_GET_SUPPORTED_CPUID, if the property allows for it.
- */
-uint32_t kvm_x86_tlb_broadcast_emulated_cpuid(KVMState *s, uint32_t function,
-                                              int reg);
-
-/**
  * kvm_x86_tlb_broadcast_check_cpu: refuse a CPU that cannot have what the
  *     property says
  * @cpu: CPU that is being realized, with its final features

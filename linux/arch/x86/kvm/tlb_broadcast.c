@@ -101,24 +101,6 @@
 #include "tlb_broadcast.h"
 #include "x86.h"
 
-#define CREATE_TRACE_POINTS
-#include "tlb_broadcast_trace.h"
-
-/**
- * kvm_has_invlpgb - can a vCPU execute INVLPGB and TLBSYNC as it is now?
- * @vcpu: the vCPU
- *
- * Neither instruction exists in real mode.
- *
- * L2 never has the instructions, as L1 has no TlbiCtl with which to ask for them.
- */
-bool kvm_has_invlpgb(struct kvm_vcpu *vcpu)
-{
-	return is_protmode(vcpu) && !is_guest_mode(vcpu) &&
-	       guest_cpu_cap_has(vcpu, X86_FEATURE_INVLPGB);
-}
-EXPORT_SYMBOL_FOR_KVM_INTERNAL(kvm_has_invlpgb);
-
 static struct invlpgb_limits kvm_invlpgb_limits(struct kvm_vcpu *vcpu)
 {
 	struct kvm_cpuid_entry2 *entry = kvm_find_cpuid_entry(vcpu, 0x80000008);
@@ -130,9 +112,19 @@ static struct invlpgb_limits kvm_invlpgb_limits(struct kvm_vcpu *vcpu)
 	};
 }
 
-/* Return false if the operands are illegal. */
-static bool kvm_flush_for_invlpgb(struct kvm_vcpu *vcpu, unsigned long rax, u32 ecx,
-				  u32 edx)
+/**
+ * kvm_invlpgb - execute INVLPGB on behalf of the guest
+ * @vcpu: the vCPU that issues it; its CPUID and CR4 decide what is legal
+ * @rax: rAX, zero-extended if the address size is 32 bits
+ * @ecx: ECX
+ * @edx: EDX
+ *
+ * Request a flush from all vCPUs but do not wait for any of them.  The caller
+ * has checked for CPL 0 and that the vCPU has the instruction.
+ *
+ * Return: false if the instruction takes a #GP(0); it has had no effect then.
+ */
+bool kvm_invlpgb(struct kvm_vcpu *vcpu, unsigned long rax, u32 ecx, u32 edx)
 {
 	struct invlpgb_limits limits = kvm_invlpgb_limits(vcpu);
 	struct kvm_vcpu *target;
@@ -164,50 +156,19 @@ static bool kvm_flush_for_invlpgb(struct kvm_vcpu *vcpu, unsigned long rax, u32 
 
 	return true;
 }
-
-/**
- * kvm_invlpgb - execute INVLPGB on behalf of the guest
- * @vcpu: the vCPU that issues it; its CPUID and CR4 decide what is legal
- * @addr16: the address size is 16 bits, which INVLPGB does not support
- *
- * Request a flush from all vCPUs but do not wait for any of them.  The caller
- * has checked for CPL 0.
- *
- * With an address size of 32 bits the operand is EAX.  That makes no difference:
- * the rules do not concern the upper half of RAX, and neither does the flush.
- *
- * Return: -1, or the vector of the exception that the guest takes instead; the
- * instruction has had no effect then.
- */
-int kvm_invlpgb(struct kvm_vcpu *vcpu, bool addr16)
-{
-	unsigned long rax = kvm_rax_read(vcpu);
-	u32 ecx = kvm_ecx_read(vcpu);
-	u32 edx = kvm_edx_read(vcpu);
-	int vector = -1;
-
-	++vcpu->stat.invlpgb_exits;
-
-	if (!kvm_has_invlpgb(vcpu) || addr16)
-		vector = UD_VECTOR;
-	else if (!kvm_flush_for_invlpgb(vcpu, rax, ecx, edx))
-		vector = GP_VECTOR;
-
-	trace_kvm_invlpgb(vcpu->vcpu_id, kvm_rip_read(vcpu), rax, ecx, edx, vector);
-
-	if (vector >= 0)
-		++vcpu->stat.invlpgb_illegal_exits;
-
-	return vector;
-}
 EXPORT_SYMBOL_FOR_KVM_INTERNAL(kvm_invlpgb);
 
-/*
+/**
+ * kvm_tlbsync - execute TLBSYNC on behalf of the guest
+ * @vcpu: the vCPU that issues it
+ *
  * Kick the vCPUs that are in guest mode and still have to serve a flush request,
- * whoever made it, and wait until they have left.  Return false if one of them
- * is still using an old translation in KVM.
+ * whoever made it, and wait until they have left.
+ *
+ * Return: true if TLBSYNC is complete.  If false then a vCPU is still using an
+ * old translation in KVM: let the guest execute TLBSYNC again.
  */
-static bool kvm_sync_flushes(struct kvm_vcpu *vcpu)
+bool kvm_tlbsync(struct kvm_vcpu *vcpu)
 {
 	DECLARE_BITMAP(pending, KVM_MAX_VCPUS);
 	struct kvm *kvm = vcpu->kvm;
@@ -249,20 +210,5 @@ static bool kvm_sync_flushes(struct kvm_vcpu *vcpu)
 	}
 
 	return true;
-}
-
-/**
- * kvm_tlbsync - execute TLBSYNC on behalf of the guest
- * @vcpu: the vCPU that issues it, and that has it
- *
- * Return: true if TLBSYNC is complete.  If false then a vCPU is still using an
- * old translation in KVM: let the guest execute TLBSYNC again.
- */
-bool kvm_tlbsync(struct kvm_vcpu *vcpu)
-{
-	bool done = kvm_sync_flushes(vcpu);
-
-	trace_kvm_tlbsync(vcpu->vcpu_id, kvm_rip_read(vcpu), done);
-	return done;
 }
 EXPORT_SYMBOL_FOR_KVM_INTERNAL(kvm_tlbsync);

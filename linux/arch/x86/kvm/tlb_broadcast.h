@@ -7,8 +7,7 @@
 
 #include <linux/kvm_host.h>
 
-bool kvm_has_invlpgb(struct kvm_vcpu *vcpu);
-int kvm_invlpgb(struct kvm_vcpu *vcpu, bool addr16);
+bool kvm_invlpgb(struct kvm_vcpu *vcpu, unsigned long rax, u32 ecx, u32 edx);
 bool kvm_tlbsync(struct kvm_vcpu *vcpu);
 
 #endif /* ARCH_X86_KVM_TLB_BROADCAST_H */

@@ -17,30 +17,28 @@
 #include <asm/cpuid/api.h>
 
 #include "svm.h"
-#include "cpuid.h"
 #include "tlb_broadcast.h"
 #include "asid.h"
 #include "invlpgb.h"
 #include "invlpgb_passthrough.h"
 
+#define CREATE_TRACE_POINTS
+#include "invlpgb_trace.h"
+
 /**
  * enum svm_invlpgb_mode - the most that KVM offers to guests on this host
  * @SVM_INVLPGB_OFF: neither CPUID nor the VMCB show that the feature exists
- * @SVM_INVLPGB_EMULATE: guests can have the feature, every use of it takes a #UD,
- *	which KVM intercepts; what is left on a host without it
  * @SVM_INVLPGB_INTERCEPT: guests can have the feature, every use of it exits
  * @SVM_INVLPGB_PASSTHROUGH: in addition, userspace can disable these exits
  */
 enum svm_invlpgb_mode {
 	SVM_INVLPGB_OFF,
-	SVM_INVLPGB_EMULATE,
 	SVM_INVLPGB_INTERCEPT,
 	SVM_INVLPGB_PASSTHROUGH,
 };
 
 static const char * const svm_invlpgb_mode_names[] = {
 	[SVM_INVLPGB_OFF]		= "off",
-	[SVM_INVLPGB_EMULATE]		= "emulate",
 	[SVM_INVLPGB_INTERCEPT]		= "intercept",
 	[SVM_INVLPGB_PASSTHROUGH]	= "passthrough",
 };
@@ -56,11 +54,10 @@ static int invlpgb_mode_set(const char *val, const struct kernel_param *kp)
 {
 	int mode = sysfs_match_string(svm_invlpgb_mode_names, val);
 
-	/* KVM emulates only what it cannot intercept, so do not let anyone ask for it. */
-	if (mode < 0 || mode == SVM_INVLPGB_EMULATE) {
+	if (mode < 0) {
 		pr_err("invlpgb=%s is unknown, use \"off\", \"intercept\" or \"passthrough\"\n",
 		       val);
-		return -EINVAL;
+		return mode;
 	}
 
 	invlpgb_mode = mode;
@@ -82,28 +79,24 @@ MODULE_PARM_DESC(invlpgb, "INVLPGB and TLBSYNC for guests: off (default), interc
 
 static __init const char *svm_invlpgb_missing_feature(void)
 {
+	/* Also clear if the host was told not to use INVLPGB, e.g. by tlbi=ipi. */
+	if (!cpu_feature_enabled(X86_FEATURE_INVLPGB))
+		return "INVLPGB";
+
 	/*
 	 * Without TlbiCtl, guests execute INVLPGB whether KVM offers it or not,
-	 * and TLBSYNC cannot be intercepted.  Ask the CPU itself if it has
-	 * INVLPGB, as the kernel may have been told not to use it.
+	 * and TLBSYNC cannot be intercepted.
 	 */
-	if (!cpu_feature_enabled(X86_FEATURE_TLBI_CTL) &&
-	    (cpuid_ebx(0x80000008) & feature_bit(INVLPGB)))
+	if (!cpu_feature_enabled(X86_FEATURE_TLBI_CTL))
 		return "TlbiCtl";
 
 	if (!cpu_feature_enabled(X86_FEATURE_FLUSHBYASID))
 		return "FlushByAsid";
 
-	return NULL;
-}
-
-static __init const char *svm_invlpgb_missing_for_intercept(void)
-{
-	/* Also clear if the host was told not to use INVLPGB, e.g. by tlbi=ipi. */
-	if (!cpu_feature_enabled(X86_FEATURE_INVLPGB))
-		return "INVLPGB";
-
-	/* It shows whether the instruction has a prefix. */
+	/*
+	 * KVM's emulator does not decode the instructions, and so cannot skip
+	 * them.
+	 */
 	if (!nrips)
 		return "next RIP save";
 
@@ -142,13 +135,6 @@ __init void svm_invlpgb_hardware_setup(void)
 		return;
 	}
 
-	missing = svm_invlpgb_missing_for_intercept();
-	if (missing) {
-		pr_warn("invlpgb=%s reduced to emulate, the host has no %s\n",
-			svm_invlpgb_mode_names[invlpgb_mode], missing);
-		invlpgb_mode = SVM_INVLPGB_EMULATE;
-	}
-
 	if (invlpgb_mode == SVM_INVLPGB_PASSTHROUGH) {
 		missing = svm_invlpgb_missing_for_passthrough();
 		if (missing) {
@@ -172,10 +158,7 @@ __init void svm_invlpgb_hardware_setup(void)
  */
 __init void svm_invlpgb_set_cpu_caps(void)
 {
-	if (invlpgb_mode == SVM_INVLPGB_EMULATE)
-		kvm_caps.emulate_invlpgb = true;
-
-	if (invlpgb_mode < SVM_INVLPGB_INTERCEPT)
+	if (invlpgb_mode == SVM_INVLPGB_OFF)
 		return;
 
 	kvm_cpu_cap_set(X86_FEATURE_INVLPGB);
@@ -194,9 +177,6 @@ __init void svm_invlpgb_set_cpu_caps(void)
  * Hide the feature by clearing the enable bit together with the intercepts, as
  * the intercept of INVLPGB takes precedence over the #UD.
  *
- * Leave the instructions disabled if they are emulated.  KVM always intercepts the
- * #UD that they take then.
- *
  * SEV-ES guests execute both instructions natively, the enable bit has no effect
  * for them.  That is fine as an SEV guest has one ASID for all of its vCPUs on
  * all CPUs.  KVM could not emulate them, as it has no access to the registers.
@@ -206,7 +186,7 @@ void svm_invlpgb_recalc_intercepts(struct kvm_vcpu *vcpu)
 	struct vcpu_svm *svm = to_svm(vcpu);
 	struct vmcb *vmcb01 = svm->vmcb01.ptr;
 
-	if (invlpgb_mode < SVM_INVLPGB_INTERCEPT)
+	if (invlpgb_mode == SVM_INVLPGB_OFF)
 		return;
 
 	svm_clr_intercept(svm, INTERCEPT_INVLPGB);
@@ -230,13 +210,28 @@ void svm_invlpgb_recalc_intercepts(struct kvm_vcpu *vcpu)
 }
 
 /*
+ * Neither instruction exists in real mode.
+ *
+ * L2 never has the instructions: vmcb02 does not enable them, as L1 has no
+ * TlbiCtl with which to ask for it.  But L0's intercepts, which are merged into
+ * vmcb02, take precedence over the resulting #UD, so that L2's attempts arrive
+ * here unless L1 intercepts them.
+ */
+static bool svm_has_invlpgb(struct kvm_vcpu *vcpu)
+{
+	return is_protmode(vcpu) && !is_guest_mode(vcpu) &&
+	       guest_cpu_cap_has(vcpu, X86_FEATURE_INVLPGB);
+}
+
+/*
  * The INVLPGB intercept takes precedence over all exceptions but the #GP for
  * CPL > 0, so check for everything else here.
  *
  * The width of rAX depends on the address size, and 16 bits are not supported.
  * The exit does not say if there was an address size prefix, so assume that any
  * prefix, i.e. a length other than 3 bytes, was one.  It matters only in 16-bit
- * code, where it selects 32 bits.
+ * code, where it selects 32 bits: the rules do not concern the upper half of RAX,
+ * and every legal INVLPGB becomes a full flush.
  */
 static bool svm_invlpgb_address_size_valid(struct kvm_vcpu *vcpu)
 {
@@ -247,13 +242,20 @@ static bool svm_invlpgb_address_size_valid(struct kvm_vcpu *vcpu)
 	       vmcb->control.next_rip - kvm_rip_read(vcpu) != 3;
 }
 
-/*
- * Handle SVM_EXIT_INVLPGB and SVM_EXIT_INVLPGB_ILLEGAL.
- *
- * L2's attempts arrive here, too, unless L1 intercepts them.  vmcb02 does not
- * enable the instructions, but L0's intercepts, which are merged into it, take
- * precedence over the resulting #UD.
- */
+/* Return the vector of the exception that the guest takes instead, or -1. */
+static int svm_emulate_invlpgb(struct kvm_vcpu *vcpu)
+{
+	if (!svm_has_invlpgb(vcpu) || !svm_invlpgb_address_size_valid(vcpu))
+		return UD_VECTOR;
+
+	if (!kvm_invlpgb(vcpu, kvm_rax_read(vcpu), kvm_ecx_read(vcpu),
+			 kvm_edx_read(vcpu)))
+		return GP_VECTOR;
+
+	return -1;
+}
+
+/* Handle SVM_EXIT_INVLPGB and SVM_EXIT_INVLPGB_ILLEGAL. */
 int invlpgb_interception(struct kvm_vcpu *vcpu)
 {
 	struct vcpu_svm *svm = to_svm(vcpu);
@@ -270,9 +272,16 @@ int invlpgb_interception(struct kvm_vcpu *vcpu)
 		return 1;
 	}
 
-	vector = kvm_invlpgb(vcpu, !svm_invlpgb_address_size_valid(vcpu));
+	++vcpu->stat.invlpgb_exits;
+
+	vector = svm_emulate_invlpgb(vcpu);
+	trace_kvm_invlpgb(vcpu->vcpu_id, kvm_rip_read(vcpu), kvm_rax_read(vcpu),
+			  kvm_ecx_read(vcpu), kvm_edx_read(vcpu), vector);
+
 	if (vector < 0)
 		return kvm_skip_emulated_instruction(vcpu);
+
+	++vcpu->stat.invlpgb_illegal_exits;
 
 	if (vector == GP_VECTOR)
 		kvm_inject_gp(vcpu, 0);
@@ -284,14 +293,18 @@ int invlpgb_interception(struct kvm_vcpu *vcpu)
 /* Handle SVM_EXIT_TLBSYNC. */
 int tlbsync_interception(struct kvm_vcpu *vcpu)
 {
+	bool done;
+
 	++vcpu->stat.tlbsync_exits;
 
-	if (!kvm_has_invlpgb(vcpu)) {
+	if (!svm_has_invlpgb(vcpu)) {
 		kvm_queue_exception(vcpu, UD_VECTOR);
 		return 1;
 	}
 
 	svm_vm_asid_sync(vcpu);
+	done = kvm_tlbsync(vcpu);
+	trace_kvm_tlbsync(vcpu->vcpu_id, kvm_rip_read(vcpu), done);
 
-	return kvm_tlbsync(vcpu) ? kvm_skip_emulated_instruction(vcpu) : 1;
+	return done ? kvm_skip_emulated_instruction(vcpu) : 1;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Test that KVM executes INVLPGB and TLBSYNC for SVM guests, by intercepting them,
- * or by emulating them if they #UD.
+ * Test that KVM intercepts and emulates INVLPGB and TLBSYNC for SVM guests.
  *
  * o KVM_GET_SUPPORTED_CPUID, with kvm_amd.invlpgb=intercept:
  *     - INVLPGB is reported, with the maximum count of the host CPU
  *     - nested translations (0x80000008.EBX[21]) and TlbiCtl are not
  *     - TLBSYNC_SFW_NO is reported, whatever the host CPU says
- * o KVM_GET_EMULATED_CPUID instead, on a host that cannot intercept
- * o Without INVLPGB in CPUID both instructions #UD, and are not counted
+ * o Without INVLPGB in CPUID both instructions #UD, and do not exit
  * o Operands of INVLPGB:
  *     - all 16 combinations of the VA, PCID, ASID and global flags are legal
  *     - reserved bits in rAX, ECX and EDX #GP
@@ -19,9 +17,7 @@
  *     - RIP is on the instruction if it faults, and behind it if not
  *     - every INVLPGB exits, and is counted as legal or illegal
  * o INVLPGB uses EAX in 32-bit code, and #UDs for a 16-bit address size
- * o Both instructions #UD in real mode, and #GP in user mode
- * o Both #UD with prefixes that make them other instructions, or with LOCK
- * o With the forced emulation prefix they #UD unless KVM emulates them anyway
+ * o Both instructions #UD in real mode
  * o Both instructions raise the single-step #DB and end an interrupt shadow
  * o After INVLPGB and TLBSYNC, for every way to select a page:
  *     - another vCPU reads the new page
@@ -33,7 +29,6 @@
  *     - L2 takes #UD on both instructions, whatever L1 puts into VMCB 090h[7]
  *     - L1 can intercept INVLPGB, but not TLBSYNC, as it has no TlbiCtl
  *     - L1 can intercept nothing that is not in its CPUID
- *     - L1's intercept of INVLPGB precedes that of #UD
  *     - L1 still has both instructions after it has run L2
  *
  * The tests of the flush prove nothing on a CPU that drops translations without
@@ -73,12 +68,6 @@
 #define WORD5_TLBSYNC		BIT(4)
 
 #define RETIRED			0
-
-/* KVM emulates the instructions, it does not intercept them. */
-static bool emulated;
-
-/* What KVM offers. */
-static u32 offered_count_max;
 
 static u8 invlpgb_safe(u64 rax, u32 ecx, u32 edx)
 {
@@ -134,50 +123,7 @@ static void *vcpu_thread(void *vcpu)
 	return NULL;
 }
 
-/* The CPUID of a new vCPU is that of KVM_GET_SUPPORTED_CPUID. */
-static void vcpu_set_invlpgb(struct kvm_vcpu *vcpu)
-{
-	vcpu_set_cpuid_property(vcpu, X86_PROPERTY_INVLPGB_COUNT_MAX, offered_count_max);
-	vcpu_set_cpuid_feature(vcpu, X86_FEATURE_INVLPGB);
-}
-
-static struct kvm_vm *vm_create_with_invlpgb(struct kvm_vcpu **vcpu, void *guest_code)
-{
-	struct kvm_vm *vm = vm_create_with_one_vcpu(vcpu, guest_code);
-
-	vcpu_set_invlpgb(*vcpu);
-	return vm;
-}
-
 /* CPUID ------------------------------------------------------------------- */
-
-/* The function of KVM_GET_EMULATED_CPUID, all zeroes if it is not there. */
-static struct kvm_cpuid_entry2 get_emulated_cpuid(u32 function)
-{
-	struct kvm_cpuid2 *cpuid = allocate_kvm_cpuid2(MAX_NR_CPUID_ENTRIES);
-	struct kvm_cpuid_entry2 entry = {};
-	int i, kvm_fd = open_kvm_dev_path_or_exit();
-
-	kvm_ioctl(kvm_fd, KVM_GET_EMULATED_CPUID, cpuid);
-	close(kvm_fd);
-
-	for (i = 0; i < cpuid->nent; i++) {
-		if (cpuid->entries[i].function == function)
-			entry = cpuid->entries[i];
-	}
-
-	free(cpuid);
-	return entry;
-}
-
-static void assert_emulated_cpuid(u32 function, u32 eax, u32 ebx, u32 edx)
-{
-	struct kvm_cpuid_entry2 entry = get_emulated_cpuid(function);
-
-	TEST_ASSERT(entry.eax == eax && entry.ebx == ebx && !entry.ecx && entry.edx == edx,
-		    "Emulated CPUID 0x%x: eax 0x%x ebx 0x%x ecx 0x%x edx 0x%x",
-		    function, entry.eax, entry.ebx, entry.ecx, entry.edx);
-}
 
 static void test_cpuid(void)
 {
@@ -185,30 +131,14 @@ static void test_cpuid(void)
 	const struct kvm_cpuid_entry2 *entry;
 
 	entry = get_cpuid_entry(cpuid, 0x80000008, 0);
-
-	if (emulated) {
-		TEST_ASSERT(!kvm_cpu_has(X86_FEATURE_INVLPGB) &&
-			    !kvm_cpu_has(X86_FEATURE_TLBSYNC_SFW_NO),
-			    "KVM offers what it emulates as supported");
-		TEST_ASSERT_EQ(entry->edx, 0);
-
-		assert_emulated_cpuid(0x80000000, 0x80000021, 0, 0);
-		assert_emulated_cpuid(0x80000008, 0, BIT(3), 63);
-		assert_emulated_cpuid(0x80000021, BIT(4), 0, 0);
-	} else {
-		TEST_ASSERT_EQ(entry->edx,
-			       this_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX));
-		TEST_ASSERT(kvm_cpu_has(X86_FEATURE_TLBSYNC_SFW_NO),
-			    "KVM wants guests to use TLBSYNC twice");
-
-		assert_emulated_cpuid(0x80000000, 0, 0, 0);
-		assert_emulated_cpuid(0x80000008, 0, 0, 0);
-		assert_emulated_cpuid(0x80000021, 0, 0, 0);
-	}
+	TEST_ASSERT_EQ(entry->edx,
+		       this_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX));
 
 	TEST_ASSERT(!kvm_cpu_has(X86_FEATURE_INVLPGB_NESTED),
 		    "KVM offers INVLPGB of nested translations");
 	TEST_ASSERT(!kvm_cpu_has(X86_FEATURE_TLBI_CTL), "KVM offers TlbiCtl to L1");
+	TEST_ASSERT(kvm_cpu_has(X86_FEATURE_TLBSYNC_SFW_NO),
+		    "KVM wants guests to use TLBSYNC twice");
 }
 
 /* Absent ------------------------------------------------------------------ */
@@ -324,7 +254,7 @@ static void test_operands(u32 count_max, bool nested, bool pcide)
 		return;
 	}
 
-	vm = vm_create_with_invlpgb(&vcpu, guest_operands);
+	vm = vm_create_with_one_vcpu(&vcpu, guest_operands);
 	vcpu_set_cpuid_property(vcpu, X86_PROPERTY_INVLPGB_COUNT_MAX, count_max);
 	vcpu_set_or_clear_cpuid_feature(vcpu, X86_FEATURE_INVLPGB_NESTED, nested);
 
@@ -350,7 +280,7 @@ static void test_operands(u32 count_max, bool nested, bool pcide)
 
 /* Modes ------------------------------------------------------------------- */
 
-enum raw_mode { RAW_64, RAW_32, RAW_16, RAW_REAL, RAW_USER };
+enum raw_mode { RAW_64, RAW_32, RAW_16, RAW_REAL };
 
 #define PORT_RETIRED	0x80
 
@@ -364,38 +294,15 @@ static void raw_set_real_mode(struct kvm_sregs *sregs, u64 code_gpa)
 	sregs->efer = 0;
 }
 
-/* The selectors stay those of the kernel, so that the handler returns to CPL 0. */
-static void raw_set_user_mode(struct kvm_vm *vm, struct kvm_sregs *sregs,
-			      struct kvm_regs *regs, gva_t code)
-{
-	u64 *table, *pte = &vm->mmu.pgd;
-	int level;
-
-	for (level = vm->mmu.pgtable_levels; level >= PG_LEVEL_4K; level--) {
-		table = addr_gpa2hva(vm, PTE_GET_PA(*pte));
-		pte = &table[(code >> PG_LEVEL_SHIFT(level)) & 0x1ff];
-		*pte |= PTE_USER_MASK(&vm->mmu);
-	}
-
-	sregs->cs.dpl = 3;
-	sregs->ss = sregs->ds;
-	sregs->ss.dpl = 3;
-	regs->rflags |= X86_EFLAGS_IOPL;
-
-	/* The stack of the handler, RSP0 of the TSS. */
-	memcpy(addr_gva2hva(vm, vm->arch.tss + 4), &regs->rsp, sizeof(regs->rsp));
-}
-
 /*
  * Run one instruction in a mode that the test's own code cannot run in, with an
  * OUT to PORT_RETIRED behind it.  In long mode, a fault arrives in the usual
  * handler, which treats it like one of kvm_asm_safe() and continues with the OUT,
  * in 64-bit mode.  In real mode there is no handler, and a fault is a shutdown.
  */
-static u8 __raw_run(enum raw_mode mode, bool has_invlpgb, const u8 *insn, int len, u64 rax)
+static u8 raw_run(enum raw_mode mode, const u8 *insn, int len, u64 rax)
 {
 	const u8 out[] = { 0xe6, PORT_RETIRED };
-	bool is_64bit = mode == RAW_64 || mode == RAW_USER;
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 	struct kvm_vcpu *vcpu;
@@ -403,8 +310,7 @@ static u8 __raw_run(enum raw_mode mode, bool has_invlpgb, const u8 *insn, int le
 	u32 exit_reason;
 	gva_t code;
 
-	vm = vm_create_with_invlpgb(&vcpu, guest_absent);
-	vcpu_set_or_clear_cpuid_feature(vcpu, X86_FEATURE_INVLPGB, has_invlpgb);
+	vm = vm_create_with_one_vcpu(&vcpu, guest_absent);
 	code = vm_alloc_page(vm);
 	memcpy(addr_gva2hva(vm, code), insn, len);
 	memcpy(addr_gva2hva(vm, code + len), out, sizeof(out));
@@ -412,16 +318,14 @@ static u8 __raw_run(enum raw_mode mode, bool has_invlpgb, const u8 *insn, int le
 	vcpu_regs_get(vcpu, &regs);
 	vcpu_sregs_get(vcpu, &sregs);
 
-	if (!is_64bit)
+	if (mode != RAW_64)
 		sregs.cs.base = code;
-	sregs.cs.l = is_64bit;
+	sregs.cs.l = mode == RAW_64;
 	sregs.cs.db = mode == RAW_32;
 	if (mode == RAW_REAL)
 		raw_set_real_mode(&sregs, addr_gva2gpa(vm, code));
-	if (mode == RAW_USER)
-		raw_set_user_mode(vm, &sregs, &regs, code);
 
-	regs.rip = is_64bit ? code : 0;
+	regs.rip = mode == RAW_64 ? code : 0;
 	regs.rax = rax;
 	regs.rcx = 0;
 	regs.rdx = 0;
@@ -445,11 +349,6 @@ static u8 __raw_run(enum raw_mode mode, bool has_invlpgb, const u8 *insn, int le
 	return regs.r9 == KVM_EXCEPTION_MAGIC ? RETIRED : regs.r9;
 }
 
-static u8 raw_run(enum raw_mode mode, const u8 *insn, int len, u64 rax)
-{
-	return __raw_run(mode, true, insn, len, rax);
-}
-
 static void test_modes(void)
 {
 	static const u8 insn[] = { 0x0f, 0x01, 0xfe };
@@ -471,75 +370,6 @@ static void test_modes(void)
 	TEST_ASSERT_EQ(raw_run(RAW_32, sync, sizeof(sync), 0), RETIRED);
 	TEST_ASSERT_EQ(raw_run(RAW_16, sync, sizeof(sync), 0), RETIRED);
 	TEST_ASSERT_EQ(raw_run(RAW_REAL, sync, sizeof(sync), 0), UD_VECTOR);
-
-	TEST_ASSERT_EQ(raw_run(RAW_USER, insn, sizeof(insn), 0), GP_VECTOR);
-	TEST_ASSERT_EQ(raw_run(RAW_USER, sync, sizeof(sync), 0), GP_VECTOR);
-
-	/* A CPU that has INVLPGB may check CPL before the enable bit of the VMCB. */
-	if (!this_cpu_has(X86_FEATURE_INVLPGB)) {
-		TEST_ASSERT_EQ(__raw_run(RAW_USER, false, insn, sizeof(insn), 0),
-			       UD_VECTOR);
-		TEST_ASSERT_EQ(__raw_run(RAW_USER, false, sync, sizeof(sync), 0),
-			       UD_VECTOR);
-	}
-}
-
-/* Prefixes ---------------------------------------------------------------- */
-
-static void guest_prefixes(void)
-{
-#define ASSERT_PREFIX(prefix, expected)						\
-do {										\
-	GUEST_ASSERT_EQ(kvm_asm_safe(".byte " prefix "\n\t" INVLPGB_INSN,	\
-				     "a"(0), "c"(0), "d"(0)), expected);	\
-	GUEST_ASSERT_EQ(kvm_asm_safe(".byte " prefix "\n\t" TLBSYNC_INSN,	\
-				     "a"(0)), expected);			\
-} while (0)
-
-	ASSERT_PREFIX("0x48", RETIRED);		/* REX.W */
-	ASSERT_PREFIX("0x2e", RETIRED);		/* CS */
-	ASSERT_PREFIX("0x66", UD_VECTOR);
-	ASSERT_PREFIX("0xf2", UD_VECTOR);	/* RMPUPDATE, PVALIDATE */
-	ASSERT_PREFIX("0xf3", UD_VECTOR);	/* RMPADJUST, PSMASH */
-	ASSERT_PREFIX("0x66, 0xf3", UD_VECTOR);
-	ASSERT_PREFIX("0xf0", UD_VECTOR);	/* LOCK */
-	GUEST_DONE();
-}
-
-static void test_prefixes(void)
-{
-	struct kvm_vcpu *vcpu;
-	struct kvm_vm *vm;
-
-	vm = vm_create_with_invlpgb(&vcpu, guest_prefixes);
-	run_vcpu_until_done(vcpu);
-
-	TEST_ASSERT_EQ(vcpu_get_stat(vcpu, invlpgb_exits), 2);
-	TEST_ASSERT_EQ(vcpu_get_stat(vcpu, tlbsync_exits), 2);
-	kvm_vm_free(vm);
-}
-
-static void guest_forced_emulation(u8 expected)
-{
-	GUEST_ASSERT_EQ(kvm_asm_safe_fep(INVLPGB_INSN, "a"(0), "c"(0), "d"(0)), expected);
-	GUEST_ASSERT_EQ(kvm_asm_safe_fep(TLBSYNC_INSN, "a"(0)), expected);
-	GUEST_DONE();
-}
-
-static void test_forced_emulation(void)
-{
-	struct kvm_vcpu *vcpu;
-	struct kvm_vm *vm;
-
-	if (!kvm_is_forced_emulation_enabled()) {
-		print_skip("forced emulation: kvm.force_emulation_prefix is not set");
-		return;
-	}
-
-	vm = vm_create_with_invlpgb(&vcpu, guest_forced_emulation);
-	vcpu_args_set(vcpu, 1, emulated ? RETIRED : UD_VECTOR);
-	run_vcpu_until_done(vcpu);
-	kvm_vm_free(vm);
 }
 
 /* Single step and interrupt shadow ---------------------------------------- */
@@ -614,7 +444,7 @@ static void test_retire(void)
 	struct kvm_vcpu *vcpu;
 	struct kvm_vm *vm;
 
-	vm = vm_create_with_invlpgb(&vcpu, guest_retire);
+	vm = vm_create_with_one_vcpu(&vcpu, guest_retire);
 	vm_install_exception_handler(vm, DB_VECTOR, db_handler);
 	vm_install_exception_handler(vm, IRQ_VECTOR, irq_handler);
 	run_vcpu_until_done(vcpu);
@@ -749,9 +579,7 @@ static void guest_flush_issuer(struct flush_data *d, u64 pte0, u64 pte1)
 		if (d->kind == FLUSH_NONE)
 			d->nr_stale += READ_ONCE(d->value) != (i & 1);
 		else
-			__GUEST_ASSERT(READ_ONCE(d->value) == (i & 1),
-				       "Stale read in round %d, flush %u, L2 %u",
-				       i, d->kind, d->l2);
+			GUEST_ASSERT_EQ(READ_ONCE(d->value), i & 1);
 	}
 
 	/* ... and not write to it either, once TLBSYNC has retired. */
@@ -852,9 +680,8 @@ static void test_flush(enum flush_kind kind, bool l2)
 		return;
 	}
 
-	vm = vm_create_with_invlpgb(&issuer, guest_flush_issuer);
+	vm = vm_create_with_one_vcpu(&issuer, guest_flush_issuer);
 	worker = vm_vcpu_add(vm, 1, guest_flush_worker);
-	vcpu_set_invlpgb(worker);
 	if (l2)
 		vcpu_alloc_svm(vm, &svm_gva);
 
@@ -862,7 +689,7 @@ static void test_flush(enum flush_kind kind, bool l2)
 	d = addr_gva2hva(vm, data_gva);
 	d->kind = kind;
 	d->l2 = l2;
-	d->count_max = offered_count_max;
+	d->count_max = kvm_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX);
 
 	/* The mapping that changes starts out as that of frame 0. */
 	for (i = 0; i < 2; i++) {
@@ -924,8 +751,7 @@ static void guest_sync_issuer(struct emulation_data *d)
 		;
 
 	invlpgb(INVLPGB_ASID | INVLPGB_GLOBAL, 0, 0);
-	/* TLBSYNC is one step, however often it has to be repeated. */
-	SINGLE_STEP(TLBSYNC_INSN);
+	tlbsync();
 	WRITE_ONCE(d->synced, true);
 	GUEST_DONE();
 }
@@ -936,15 +762,15 @@ static void guest_sync_emulated(void *page)
 	GUEST_DONE();
 }
 
-static void *sync_emulated_thread(void *arg)
+static void *sync_emulated_thread(void *vcpu)
 {
-	struct kvm_vcpu *vcpu = arg;
+	struct kvm_vcpu *emulated = vcpu;
 
-	vcpu_run(vcpu);
-	TEST_ASSERT_KVM_EXIT_REASON(vcpu, KVM_EXIT_IO);
-	TEST_ASSERT_EQ(vcpu->run->io.port, PORT_RETIRED);
+	vcpu_run(emulated);
+	TEST_ASSERT_KVM_EXIT_REASON(emulated, KVM_EXIT_IO);
+	TEST_ASSERT_EQ(emulated->run->io.port, PORT_RETIRED);
 
-	run_vcpu_until_done(vcpu);
+	run_vcpu_until_done(emulated);
 	return NULL;
 }
 
@@ -971,7 +797,7 @@ static int sync_uffd_handler(int mode, int uffd, struct uffd_msg *msg)
 
 static void test_sync_emulation(void)
 {
-	struct kvm_vcpu *outs_vcpu;
+	struct kvm_vcpu *emulated;
 	gva_t data_gva, page_gva;
 	struct uffd_desc *uffd;
 	pthread_t thread;
@@ -986,10 +812,8 @@ static void test_sync_emulation(void)
 	}
 	close(fd);
 
-	vm = vm_create_with_invlpgb(&sync_vcpu, guest_sync_issuer);
-	vm_install_exception_handler(vm, DB_VECTOR, db_handler);
-	outs_vcpu = vm_vcpu_add(vm, 1, guest_sync_emulated);
-	vcpu_set_invlpgb(outs_vcpu);
+	vm = vm_create_with_one_vcpu(&sync_vcpu, guest_sync_issuer);
+	emulated = vm_vcpu_add(vm, 1, guest_sync_emulated);
 
 	data_gva = vm_alloc_page(vm);
 	emulation_data = addr_gva2hva(vm, data_gva);
@@ -997,14 +821,14 @@ static void test_sync_emulation(void)
 
 	page_gva = vm_alloc_page(vm);
 	hva = addr_gva2hva(vm, page_gva);
-	vcpu_args_set(outs_vcpu, 1, page_gva);
+	vcpu_args_set(emulated, 1, page_gva);
 
 	r = madvise(hva, PAGE_SIZE, MADV_DONTNEED);
 	TEST_ASSERT(!r, "madvise() failed, errno %d", errno);
 	uffd = uffd_setup_demand_paging(UFFDIO_REGISTER_MODE_MISSING, 0, hva,
 					PAGE_SIZE, 1, sync_uffd_handler);
 
-	kvm_pthread_create(&thread, NULL, sync_emulated_thread, outs_vcpu);
+	kvm_pthread_create(&thread, NULL, sync_emulated_thread, emulated);
 	run_vcpu_until_done(sync_vcpu);
 	kvm_pthread_join(thread, NULL);
 
@@ -1035,14 +859,12 @@ static void l2_invlpgb(void)
 
 extern u8 l2_invlpgb_insn[];
 
-static u64 run_l2(struct svm_test_data *svm, void *l2_code, u32 word5, u32 exceptions,
-		  u64 misc_ctl)
+static u64 run_l2(struct svm_test_data *svm, void *l2_code, u32 word5, u64 misc_ctl)
 {
 	struct vmcb_control_area *ctrl = &svm->vmcb->control;
 
 	generic_svm_setup(svm, l2_code);
 	*(u32 *)ctrl->reserved_1 = word5;
-	ctrl->intercept_exceptions = exceptions;
 	ctrl->misc_ctl |= misc_ctl;
 	run_guest(svm->vmcb, svm->vmcb_gpa);
 
@@ -1054,26 +876,23 @@ static void guest_nested(struct svm_test_data *svm, bool has_invlpgb)
 	const u32 all = WORD5_INVLPGB | WORD5_INVLPGB_ILLEGAL | WORD5_TLBSYNC;
 	struct vmcb *vmcb = svm->vmcb;
 
-	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, 0, 0, 0), SVM_EXIT_VMMCALL);
-	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, 0, 0, SVM_MISC_ENABLE_INVLPGB),
+	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, 0, 0), SVM_EXIT_VMMCALL);
+	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, 0, SVM_MISC_ENABLE_INVLPGB),
 			SVM_EXIT_VMMCALL);
-	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, WORD5_TLBSYNC, 0,
-			       SVM_MISC_ENABLE_INVLPGB), SVM_EXIT_VMMCALL);
+	GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, WORD5_TLBSYNC, SVM_MISC_ENABLE_INVLPGB),
+			SVM_EXIT_VMMCALL);
 
 	if (has_invlpgb) {
-		GUEST_ASSERT_EQ(run_l2(svm, l2_invlpgb, all, 0, 0), SVM_EXIT_INVLPGB);
+		GUEST_ASSERT_EQ(run_l2(svm, l2_invlpgb, all, 0), SVM_EXIT_INVLPGB);
 		GUEST_ASSERT_EQ(vmcb->save.rip, (u64)l2_invlpgb_insn);
 		GUEST_ASSERT_EQ(vmcb->control.next_rip, (u64)l2_invlpgb_insn + 3);
-
-		GUEST_ASSERT_EQ(run_l2(svm, l2_invlpgb, WORD5_INVLPGB, BIT(UD_VECTOR), 0),
-				SVM_EXIT_INVLPGB);
 
 		GUEST_ASSERT_EQ(invlpgb_safe(0, 0, 0), RETIRED);
 		GUEST_ASSERT_EQ(invlpgb_safe(BIT(6), 0, 0), GP_VECTOR);
 		GUEST_ASSERT_EQ(tlbsync_safe(), RETIRED);
 	} else {
-		GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, all, 0,
-				       SVM_MISC_ENABLE_INVLPGB), SVM_EXIT_VMMCALL);
+		GUEST_ASSERT_EQ(run_l2(svm, l2_expect_ud, all, SVM_MISC_ENABLE_INVLPGB),
+				SVM_EXIT_VMMCALL);
 
 		GUEST_ASSERT_EQ(invlpgb_safe(0, 0, 0), UD_VECTOR);
 		GUEST_ASSERT_EQ(tlbsync_safe(), UD_VECTOR);
@@ -1088,7 +907,7 @@ static void test_nested(bool has_invlpgb)
 	struct kvm_vm *vm;
 	gva_t svm_gva;
 
-	vm = vm_create_with_invlpgb(&vcpu, guest_nested);
+	vm = vm_create_with_one_vcpu(&vcpu, guest_nested);
 	vcpu_set_or_clear_cpuid_feature(vcpu, X86_FEATURE_INVLPGB, has_invlpgb);
 	vcpu_alloc_svm(vm, &svm_gva);
 	vcpu_args_set(vcpu, 2, svm_gva, has_invlpgb);
@@ -1099,27 +918,22 @@ static void test_nested(bool has_invlpgb)
 int main(int argc, char *argv[])
 {
 	bool has_svm = kvm_cpu_has(X86_FEATURE_SVM);
-	struct kvm_cpuid_entry2 entry = get_emulated_cpuid(0x80000008);
 	enum flush_kind kind;
+	u32 count_max;
 
-	emulated = entry.ebx & BIT(X86_FEATURE_INVLPGB.bit);
-	__TEST_REQUIRE(emulated || kvm_cpu_has(X86_FEATURE_INVLPGB),
+	__TEST_REQUIRE(kvm_cpu_has(X86_FEATURE_INVLPGB),
 		       "KVM does not offer INVLPGB, is kvm_amd.invlpgb=intercept set?");
-	offered_count_max = emulated ? entry.edx :
-			    kvm_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX);
-	pr_info("KVM %s INVLPGB and TLBSYNC\n", emulated ? "emulates" : "intercepts");
+	count_max = kvm_cpu_property(X86_PROPERTY_INVLPGB_COUNT_MAX);
 
 	test_cpuid();
 	test_absent();
 
-	test_operands(offered_count_max, false, false);
-	test_operands(offered_count_max, false, true);
-	test_operands(offered_count_max, true, true);
+	test_operands(count_max, false, false);
+	test_operands(count_max, false, true);
+	test_operands(count_max, true, true);
 	test_operands(0, false, false);
 	test_operands(3, true, false);
 	test_modes();
-	test_prefixes();
-	test_forced_emulation();
 	test_retire();
 
 	if (!has_svm)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#if !defined(_TRACE_KVM_TLB_BROADCAST_H) || defined(TRACE_HEADER_MULTI_READ)
-#define _TRACE_KVM_TLB_BROADCAST_H
+#if !defined(_TRACE_KVM_INVLPGB_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_KVM_INVLPGB_H
 
 #include <linux/tracepoint.h>
 
@@ -66,12 +66,12 @@ TRACE_EVENT(kvm_tlbsync,
 		  __entry->done ? "done" : "retry")
 );
 
-#endif /* _TRACE_KVM_TLB_BROADCAST_H */
+#endif /* _TRACE_KVM_INVLPGB_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH ../../arch/x86/kvm
+#define TRACE_INCLUDE_PATH ../../arch/x86/kvm/svm
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE tlb_broadcast_trace
+#define TRACE_INCLUDE_FILE invlpgb_trace
 
 /* This part must be outside protection */
 #include <trace/define_trace.h>
