@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Entries of all 256 vectors, and the two ways to run a code snippet. */
+#include "asm.h"
 #include "layout.h"
 
     .text
@@ -67,12 +68,7 @@ trap_common:
  */
     .globl snippet_enter, snippet_leave
 snippet_enter:
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
+    push_callee_saved
     mov %rsp, (%rdx)
     pushq 32(%rsi)
     pushq 24(%rsi)
@@ -88,12 +84,7 @@ snippet_enter:
     iretq
 
 snippet_leave:
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+    pop_callee_saved
     ret
 
 /*
@@ -104,12 +95,7 @@ snippet_leave:
  */
     .globl svm_enter
 svm_enter:
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
+    push_callee_saved
     push %rsi
     mov %rdi, %rax
     clgi
@@ -128,12 +114,7 @@ svm_enter:
     pop 40(%rdi)
     stgi
     pop %rsi
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+    pop_callee_saved
     ret
 
 /* A guest that calls the C function in RBX with the argument in RDI. */

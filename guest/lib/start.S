@@ -6,6 +6,7 @@
  * The identity map covers 0-1 GiB and 3-4 GiB (where the local APIC is) with
  * 2 MiB pages.  The third gigabyte is left for a test window below 4 GiB.
  */
+#include "asm.h"
 #include "layout.h"
 
 #define PAGE_TABLE      0x007           /* P, W, U */
@@ -100,6 +101,20 @@ ap_start64:
     hlt
     jmp 0b
 
+/* From 64-bit code with paging to 32-bit code without.  Changes EAX. */
+    .macro turn_paging_off
+    pushq $KERNEL_CS32
+    pushq $.Lpaging_off\@
+    lretq
+    .code32
+.Lpaging_off\@:
+    mov $KERNEL_DS, %eax
+    mov %eax, %ss
+    mov %cr0, %eax
+    and $0x7fffffff, %eax               /* PG */
+    mov %eax, %cr0
+    .endm
+
 /*
  * void switch_paging(u64 cr3, u64 cr4);
  *
@@ -108,22 +123,8 @@ ap_start64:
  */
     .globl switch_paging
 switch_paging:
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
-    pushq $KERNEL_CS32
-    pushq $1f
-    lretq
-
-    .code32
-1:  mov $KERNEL_DS, %eax
-    mov %eax, %ss
-    mov %cr0, %eax
-    and $0x7fffffff, %eax               /* PG */
-    mov %eax, %cr0
+    push_callee_saved
+    turn_paging_off
     mov %esi, %cr4
     mov %edi, %cr3
     or $0x80000000, %eax                /* PG */
@@ -131,12 +132,7 @@ switch_paging:
     ljmp $KERNEL_CS64, $1f
 
     .code64
-1:  pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+1:  pop_callee_saved
     ret
 
 /*
@@ -160,12 +156,7 @@ vmrun_excursion:
 real_mode_excursion:
     mov $enter_real_mode, %r8d
 excursion:
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
+    push_callee_saved
     mov $0xc0000101, %ecx               /* GS.base: lost with the selector */
     rdmsr
     push %rax
@@ -176,16 +167,7 @@ excursion:
     mov %rsp, excursion_rsp(%rip)
     mov %r8d, %ebx                      /* which, unlike R8, stays reachable */
     lgdt boot_gdt_pointer
-    pushq $KERNEL_CS32
-    pushq $1f
-    lretq
-
-    .code32
-1:  mov $KERNEL_DS, %eax
-    mov %eax, %ss
-    mov %cr0, %eax
-    and $0x7fffffff, %eax               /* PG */
-    mov %eax, %cr0
+    turn_paging_off
     mov $MSR_EFER, %ecx
     rdmsr
     and $~EFER_LME, %eax
@@ -224,12 +206,7 @@ excursion_back:
     pop %rax
     mov $0xc0000101, %ecx
     wrmsr
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+    pop_callee_saved
     movzbl LOW(excursion_vector), %eax
     ret
 
