@@ -15,12 +15,8 @@ done
 export KBUILD_BUILD_TIMESTAMP='1970-01-01 00:00:00 UTC'
 export KBUILD_BUILD_USER=lab KBUILD_BUILD_HOST=lab
 
-# If there is KCSAN then for KVM only. Other races are not ours to judge, and the fewer
-# accesses there are the more of KVM's it watches.
 kernel_make() {
-	# shellcheck disable=SC2016 # that is for make
-	make -C "$source" O="$obj" CC="ccache gcc" HOSTCC="ccache gcc" -j"$(nproc)" \
-		KCSAN_SANITIZE='$(if $(filter arch/x86/kvm%,$(obj)),y,n)' "$@"
+	make -C "$source" O="$obj" CC="ccache gcc" HOSTCC="ccache gcc" -j"$(nproc)" "$@"
 }
 
 # Kconfig drops what it does not know or cannot have without a word. Of an option that
